@@ -52,15 +52,20 @@ impl Answer {
 
     /// The body without the rest, which is read to its end; an error if it breaks off
     ///
-    /// The rest has a limit, so the body has.
-    pub(crate) async fn into_whole(self) -> io::Result<ResponseBody> {
+    /// `count` is called with the length as it grows, and may refuse it.
+    pub(crate) async fn into_whole(
+        self,
+        mut count: impl FnMut(usize) -> io::Result<()>,
+    ) -> io::Result<ResponseBody> {
         let Some(mut rest) = self.rest else { return Ok(self.body) };
         let (mut body, kind) = match self.body {
             ResponseBody::Contiguous(response) => (response.body, response.kind),
             ResponseBody::Chunks(chunks) => (chunks.concat(), ResponseKind::Result),
         };
         while let Some(piece) = rest.recv().await {
-            body.extend_from_slice(&piece?);
+            let piece = piece?;
+            count(body.len() + piece.len())?;
+            body.extend_from_slice(&piece);
         }
         Ok(ResponseBody::Contiguous(Response { body, kind }))
     }
@@ -89,7 +94,7 @@ pub(crate) struct WaitOptions {
 /// service shuts down
 pub(crate) async fn respond(
     service: &Arc<Service>,
-    body: Bytes,
+    body: impl AsRef<[u8]> + Send + 'static,
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
 ) -> Answer {
@@ -144,21 +149,18 @@ fn names_unknown_transaction(body: &[u8]) -> bool {
     str::from_utf8(body).is_ok_and(|body| body.contains(r#""name":"UNKNOWN_TRANSACTION""#))
 }
 
-/// Answers a request body with an error of the service, which a retry may not meet
-pub(crate) fn unavailable(
-    service: &Service,
-    body: &[u8],
-    url_method: Option<&str>,
-    message: String,
-) -> Answer {
-    let request = service.parse(body, url_method);
-    let label = MethodLabel::of_request(&request, url_method);
-    let id = match request {
+/// The id of the response to a request as a whole
+pub(crate) fn request_id(request: Request) -> RequestId {
+    match request {
         Request::Single(Ok(call)) => call.id,
         Request::Single(Err(invalid)) => invalid.id,
         _ => RequestId::null(),
-    };
-    Answer::error(label, &id, &RpcError::Unavailable { message })
+    }
+}
+
+/// An error of the service, which a retry may not meet
+pub(crate) fn unavailable(label: MethodLabel, id: &RequestId, message: String) -> Answer {
+    Answer::error(label, id, &RpcError::Unavailable { message })
 }
 
 /// Waits until a pending request has a response

@@ -6,6 +6,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use core::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::Request;
@@ -17,6 +18,7 @@ use milepost::primitives::CryptoHash;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time;
 
 use super::event_tests::{
@@ -297,4 +299,77 @@ async fn responses_that_are_not_read_are_held_up_to_a_limit() {
     while statuses != 200 {
         statuses = sender.send_request(request()).await.unwrap().status().as_u16();
     }
+}
+
+#[tokio::test]
+async fn requests_at_a_time_on_http2_are_limited_together() {
+    let service = service();
+    let address = start(&service).await;
+    let body = r#"{"id":1,"method":"tx","params":["11111111111111111111111111111111","a.near"]}"#;
+    let request = || {
+        let request = Request::post(format!("http://{address}/")).header("host", &*address);
+        let request = request.header("content-type", "application/json");
+        request.body(Full::<Bytes>::from(body)).unwrap()
+    };
+    let mut connections = Vec::new();
+    for _ in 0..3 {
+        let stream = TcpStream::connect(&*address).await.unwrap();
+        let connecting = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+        let (sender, connection) = connecting.await.unwrap();
+        tokio::spawn(connection);
+        connections.push(sender);
+    }
+    let counted = (MAX_BUFFERED / (8 << 10)) as u64;
+    let mut sent = JoinSet::new();
+    for sender in &mut connections {
+        for _ in 0..counted / 2 {
+            sent.spawn(sender.send_request(request()));
+        }
+    }
+    let pending = || service.metrics.pending_count();
+    let mut refused = 0;
+    while pending() + refused < counted / 2 * 3 {
+        tokio::select! {
+            Some(response) = sent.join_next() => {
+                let response = response.unwrap().unwrap();
+                assert_eq!(response.status(), 503);
+                let text = response.into_body().collect().await.unwrap().to_bytes();
+                assert!(text.starts_with(br#"{"jsonrpc":"2.0","error""#), "{text:?}");
+                refused += 1;
+            }
+            () = time::sleep(Duration::from_millis(5)) => {}
+        }
+    }
+    // Bodies count for a moment as well.
+    assert!((counted / 2..=counted).contains(&pending()), "{}", pending());
+    // A connection of HTTP/1 has one at a time, which is part of what the connection may take.
+    assert_eq!(get_http1(&address, "/health", None).await.status(), 200);
+    drop(sent);
+    until(|| pending() == 0).await;
+    let _waits = tokio::spawn(connections[2].send_request(request()));
+    until(|| pending() == 1).await;
+}
+
+#[tokio::test]
+async fn bodies_that_wait_for_a_head_count() {
+    let service = service();
+    let address = start(&service).await;
+    let mut connections = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let head =
+            "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-milepost-min-height: 9\r\n";
+        let head = format!("{head}content-type: application/json\r\ncontent-length: {BODY_LIMIT}");
+        stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.unwrap();
+        stream.write_all(&[b' '; BODY_LIMIT]).await.unwrap();
+        connections.push(stream);
+    }
+    let mut texts = Vec::new();
+    for mut stream in connections {
+        let mut text = String::new();
+        time::timeout(GUARD, stream.read_to_string(&mut text)).await.unwrap().unwrap();
+        texts.push(text);
+    }
+    let refused = format!("all of the limit of {MAX_BUFFERED} bytes");
+    assert_eq!(texts.iter().filter(|text| text.contains(&refused)).count(), 1, "{texts:?}");
 }

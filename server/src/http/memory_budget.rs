@@ -1,15 +1,16 @@
 //! How much memory clients that send or read slowly may take, all together.
 //!
-//! A body that arrives in pieces counts by its length until it is whole, a response of at least
-//! [`UNIT`] bytes until it is sent; what exceeds the budget is refused. Large ones leave a quarter
-//! of it to small ones, so that clients of large ones alone cannot take what the others need. Not
-//! here: streams of events, which are made when the connection takes them, and what the libraries
-//! buffer of a head or a frame.
+//! A request body counts from its first byte for as long as it, or what is made of it, is held, a
+//! response until it is sent, and what a WebSocket receives until its message is whole; what exceeds
+//! the budget is refused. Nothing counts below [`UNIT`] bytes: instead every request on a connection
+//! that has many at a time counts [`REQUEST`]. Large ones leave a quarter of the budget to small
+//! ones. Not here: streams of events, which are made when the connection takes them, and one head
+//! or frame for each connection.
 
 use alloc::sync::Arc;
 
 use hyper::StatusCode;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Bytes};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::request_body::HttpError;
@@ -17,6 +18,9 @@ use super::route::HttpResponse;
 
 /// Bytes of a permit: a semaphore hands out at most `u32::MAX` at a time
 const UNIT: usize = 1 << 10;
+/// What a request on HTTP/2 or a WebSocket counts: its task, its stream, and up to four parts that
+/// are shorter than [`UNIT`] (its body, its path, the headers that are kept, its response)
+const REQUEST: usize = 8 << 10;
 /// Length of what is large: most answers about a transaction are smaller
 const LARGE: usize = 16 << 10;
 
@@ -49,10 +53,27 @@ impl MemoryBudget {
         MemoryPermit { budget: self.clone(), permit: None }
     }
 
-    /// Counts so many bytes until the result is dropped
+    /// Counts so many bytes until the result is dropped; nothing below [`UNIT`]
     pub(super) fn acquire(&self, length: usize) -> Result<MemoryPermit, HttpError> {
         let mut permit = self.begin();
-        permit.grow_to(length).map(|()| permit)
+        if length >= UNIT {
+            permit.grow_to(length)?;
+        }
+        Ok(permit)
+    }
+
+    /// Counts a request on a connection that has many at a time
+    pub(super) fn request(&self) -> Result<MemoryPermit, HttpError> {
+        self.acquire(REQUEST)
+    }
+
+    /// Counts a request body that arrived in one piece
+    ///
+    /// A short one gets a buffer of its own: it is a slice of one that may be much longer.
+    pub(super) fn body(&self, bytes: Bytes) -> Result<RequestBody, HttpError> {
+        let permit = self.acquire(bytes.len())?;
+        let bytes = if bytes.len() < LARGE { Bytes::copy_from_slice(&bytes) } else { bytes };
+        Ok(RequestBody::new(bytes, permit))
     }
 
     /// Counts the body of a response until it is sent
@@ -72,6 +93,37 @@ impl MemoryBudget {
             "bodies that clients send or read slowly take all of the limit of {limit} bytes"
         );
         HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+}
+
+/// A request body
+#[derive(Clone, Debug)]
+pub(crate) struct RequestBody {
+    bytes: Bytes,
+    permit: BodyPermit,
+}
+
+/// What a request body counts; whoever holds what was made of the body holds this as well
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BodyPermit {
+    _counted: Option<Arc<MemoryPermit>>,
+}
+
+impl RequestBody {
+    pub(super) fn new(bytes: Bytes, permit: MemoryPermit) -> Self {
+        // Most bodies count nothing, and so need no allocation for it.
+        let counted = permit.permit.is_some().then(|| Arc::new(permit));
+        Self { bytes, permit: BodyPermit { _counted: counted } }
+    }
+
+    pub(crate) fn permit(&self) -> BodyPermit {
+        self.permit.clone()
+    }
+}
+
+impl AsRef<[u8]> for RequestBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -104,6 +156,13 @@ impl MemoryPermit {
         }
         Ok(())
     }
+
+    /// Counts no more than so many bytes from now on
+    pub(super) fn shrink_to(&mut self, length: usize) {
+        if let Some(permit) = &mut self.permit {
+            drop(permit.split(permit.num_permits().saturating_sub(length.div_ceil(UNIT))));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +175,7 @@ mod tests {
         let large = budget.acquire(300 * UNIT).unwrap();
         assert!(budget.acquire(LARGE).is_err());
         let mut small: Vec<_> = (0..10).map(|_| budget.acquire(10 * UNIT).unwrap()).collect();
-        assert!(budget.acquire(1).is_err());
+        assert!(budget.acquire(UNIT).is_err());
         small.pop();
         assert!(small[0].grow_to(LARGE).is_err());
         small[0].grow_to(LARGE - UNIT).unwrap();

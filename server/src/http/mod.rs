@@ -13,6 +13,7 @@ mod client;
 mod client_tests;
 mod complete_heights;
 mod cors;
+mod counted_input;
 mod discovery;
 mod entity_tag;
 mod event_source;
@@ -63,6 +64,7 @@ pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use listener::PipeListener;
+pub(crate) use memory_budget::{BodyPermit, RequestBody};
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;

@@ -17,7 +17,7 @@ use hyper::header::{
 };
 use tokio::time;
 
-use super::memory_budget::{MemoryBudget, MemoryPermit};
+use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
 
 /// Maximum time to receive a body of any size
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -88,15 +88,14 @@ fn is_json(media_type: &str) -> bool {
 
 /// Reads a body of at most `limit` bytes
 ///
-/// Most bodies arrive together with their head, in one frame; they are returned without a copy and
-/// without a timer and count nothing of the budget. `expects_continue`: the client sends the body
-/// only after a response to `Expect`.
+/// Most bodies arrive together with their head, in one frame, and are read without a timer.
+/// `expects_continue`: the client sends the body only after a response to `Expect`.
 pub(super) async fn read(
     mut body: Incoming,
     expects_continue: bool,
     limit: usize,
     budget: &MemoryBudget,
-) -> Result<Bytes, HttpError> {
+) -> Result<RequestBody, HttpError> {
     if body.size_hint().lower() > limit as u64 {
         if !expects_continue {
             Box::pin(discard(&mut body, limit)).await;
@@ -106,12 +105,13 @@ pub(super) async fn read(
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
     let mut buffer = BodyBuffer::default();
     match first {
-        Poll::Ready(None) => return Ok(Bytes::new()),
+        Poll::Ready(None) => return budget.body(Bytes::new()),
         Poll::Ready(Some(frame)) => {
-            buffer.push(frame, limit)?;
-            if body.is_end_stream() {
-                return Ok(buffer.into_bytes());
+            let data = data(frame)?;
+            if body.is_end_stream() && data.len() <= limit {
+                return budget.body(data);
             }
+            buffer.push(&data, limit)?;
         }
         Poll::Pending => {}
     }
@@ -124,7 +124,7 @@ async fn receive(
     buffer: BodyBuffer,
     limit: usize,
     permit: MemoryPermit,
-) -> Result<Bytes, HttpError> {
+) -> Result<RequestBody, HttpError> {
     let read = time::timeout(BODY_TIMEOUT, buffer.read_to_end(&mut body, limit, permit)).await;
     let bytes = read.unwrap_or_else(|_| {
         let seconds = BODY_TIMEOUT.as_secs();
@@ -142,33 +142,23 @@ async fn receive(
 /// The received part of a body
 ///
 /// In segments, which are joined at the end: a buffer that grows would be copied again and again,
-/// and what it leaves behind was three times the memory of bodies that many clients send slowly.
+/// and what it leaves behind was three times the memory of bodies that many clients send slowly. A
+/// frame is copied, because one byte of it would keep the whole buffer that it was read into.
 #[derive(Default)]
 struct BodyBuffer {
-    first: Bytes,
     /// All but the last are full
     segments: Vec<Vec<u8>>,
     length: usize,
+    /// Bytes of memory that it takes
+    held: usize,
 }
 
 impl BodyBuffer {
-    fn push(
-        &mut self,
-        frame: Result<Frame<Bytes>, hyper::Error>,
-        limit: usize,
-    ) -> Result<(), HttpError> {
-        let Ok(data) = frame.map_err(|_| HttpError::incomplete())?.into_data() else {
-            return Ok(());
-        };
+    fn push(&mut self, mut data: &[u8], limit: usize) -> Result<(), HttpError> {
         if self.length + data.len() > limit {
             return Err(HttpError::too_large(limit));
         }
         self.length += data.len();
-        if self.first.is_empty() {
-            self.first = data;
-            return Ok(());
-        }
-        let mut data = &data[..];
         while !data.is_empty() {
             match self.segments.last_mut() {
                 Some(segment) if segment.len() < segment.capacity() => {
@@ -177,7 +167,13 @@ impl BodyBuffer {
                     segment.extend_from_slice(head);
                     data = tail;
                 }
-                _ => self.segments.push(Vec::with_capacity(SEGMENT)),
+                _ => {
+                    // Most bodies are short, and are whole with the first frame.
+                    let is_first = self.segments.is_empty();
+                    let capacity = if is_first { data.len().min(SEGMENT) } else { SEGMENT };
+                    self.segments.push(Vec::with_capacity(capacity));
+                    self.held += capacity;
+                }
             }
         }
         Ok(())
@@ -188,29 +184,26 @@ impl BodyBuffer {
         body: &mut Incoming,
         limit: usize,
         mut permit: MemoryPermit,
-    ) -> Result<Bytes, HttpError> {
-        permit.grow_to(self.held())?;
+    ) -> Result<RequestBody, HttpError> {
+        permit.grow_to(self.held)?;
         while let Some(frame) = body.frame().await {
-            self.push(frame, limit)?;
-            permit.grow_to(self.held())?;
+            self.push(&data(frame)?, limit)?;
+            permit.grow_to(self.held)?;
         }
-        Ok(self.into_bytes())
-    }
-
-    /// Bytes of memory that it takes
-    fn held(&self) -> usize {
-        self.first.len() + self.segments.len() * SEGMENT
+        Ok(RequestBody::new(self.into_bytes(), permit))
     }
 
     fn into_bytes(self) -> Bytes {
-        if self.segments.is_empty() {
-            return self.first;
-        }
         let mut bytes = Vec::with_capacity(self.length);
-        bytes.extend_from_slice(&self.first);
         self.segments.iter().for_each(|segment| bytes.extend_from_slice(segment));
         bytes.into()
     }
+}
+
+/// The data of a frame, of which trailers have none
+fn data(frame: Result<Frame<Bytes>, hyper::Error>) -> Result<Bytes, HttpError> {
+    let frame = frame.map_err(|_| HttpError::incomplete())?;
+    Ok(frame.into_data().unwrap_or_default())
 }
 
 /// Reads and discards what the client still sends, within limits

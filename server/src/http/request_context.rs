@@ -40,7 +40,8 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// That of a request with these headers
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let id = headers.get(REQUEST_ID).filter(|id| is_id(id.as_bytes())).cloned();
+        let id = headers.get(REQUEST_ID).filter(|id| is_id(id.as_bytes()));
+        let id = id.map(own_value);
         let traceparent = headers.get(TRACEPARENT).and_then(|text| span_of(text.as_bytes()));
         Self { id: id.unwrap_or_else(new_id), traceparent }
     }
@@ -68,6 +69,12 @@ impl RequestContext {
             None => error_span!("request", request_id = id),
         }
     }
+}
+
+/// A copy of a header's value; a clone keeps the whole head, which may have 16 KiB
+pub(super) fn own_value(value: &HeaderValue) -> HeaderValue {
+    // What was a value once is one.
+    HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 /// Whether a client may choose this id: letters, digits and marks without spaces or quotes

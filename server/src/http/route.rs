@@ -19,7 +19,7 @@ use hyper::header::{
     ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, ORIGIN,
     RETRY_AFTER,
 };
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use milepost::endpoint::ChainStatus;
 use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
@@ -33,10 +33,11 @@ use super::client::{CLIENT_NETWORK, Client};
 use super::cors::Cors;
 use super::discovery::Documents;
 use super::feed;
-use super::memory_budget::MemoryBudget;
+use super::memory_budget::{MemoryBudget, MemoryPermit};
 use super::page::StaticFile;
 use super::query_string::QueryString;
-use super::request_context::{CURRENT, RequestContext};
+use super::request_body::HttpError;
+use super::request_context::{CURRENT, RequestContext, own_value};
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
 use super::{blocks, events, head, transaction, websocket};
@@ -108,13 +109,21 @@ pub(super) fn respond(
     let request_context = RequestContext::of(request.headers());
     let (own_headers, span) = (request_context.headers(), request_context.span());
     span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
+    // A connection of HTTP/1 has one request at a time, which is part of what it takes itself.
+    let is_counted = request.version() == Version::HTTP_2;
+    let counted = is_counted.then(|| context.memory.request()).transpose();
     let handler = handler(context, request, client);
     let context = Arc::clone(context);
     let respond = async move {
-        let mut response = match handler {
-            Handler::Rpc(request) => rpc::respond(&context, request).await,
-            Handler::Other(response) => response.await,
+        let (mut response, permit) = match (handler, counted) {
+            (Handler::Rpc(request), Ok(permit)) => (rpc::respond(&context, request).await, permit),
+            (Handler::Other(response), Ok(permit)) => (response.await, permit),
+            (Handler::Rpc(_), Err(error)) => (rpc::rejected(&context, &error), None),
+            (Handler::Other(_), Err(error)) => (unaffordable(&context, &error), None),
         };
+        if let Some(permit) = permit {
+            response = response.map(|body| body.counted(permit));
+        }
         head::add_header(&context.service, response.headers_mut());
         response.headers_mut().extend(own_headers);
         debug!("answered with {}", response.status());
@@ -135,7 +144,7 @@ fn handler(
     if request.method() == Method::POST
         && let Some(url_method) = path.and_then(rpc_path)
     {
-        let origin = origin.cloned();
+        let origin = origin.map(own_value);
         return Handler::Rpc(RpcRequest::new(request, url_method, origin, client));
     }
     if path == Some("/ws") && request.method() != Method::OPTIONS {
@@ -144,12 +153,23 @@ fn handler(
             async move { websocket::upgrade(&context, request, client) },
         ));
     }
-    let header = |name: &str| request.headers().get(name).cloned();
+    let header = |name: &str| request.headers().get(name).map(own_value);
+    let lengths = [path.map_or(0, str::len), request.uri().query().map_or(0, str::len)];
+    let values = [IF_NONE_MATCH.as_str(), "last-event-id"].map(|name| request.headers().get(name));
+    let values = values.into_iter().flatten().map(HeaderValue::len);
+    let permit = match context.memory.acquire(lengths.into_iter().chain(values).sum()) {
+        Ok(permit) => permit,
+        Err(error) => {
+            let context = Arc::clone(context);
+            return Handler::Other(Box::pin(async move { unaffordable(&context, &error) }));
+        }
+    };
     let request = RequestHead {
+        _permit: permit,
         verb: request.method().clone(),
         path: path.map(str::to_owned),
         query: request.uri().query().map(str::to_owned),
-        origin: origin.cloned(),
+        origin: origin.map(own_value),
         if_none_match: header(IF_NONE_MATCH.as_str()),
         last_event_id: header("last-event-id"),
         accepts_gzip: feed::accepts_gzip(request.headers()),
@@ -162,6 +182,8 @@ fn handler(
 
 /// What a request other than JSON-RPC is answered by
 struct RequestHead {
+    /// What all of this counts
+    _permit: MemoryPermit,
     verb: Method,
     /// The path below the base path, if it is there
     path: Option<String>,
@@ -203,10 +225,7 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
     if *verb == Method::HEAD {
         response = without_body(response);
     }
-    response = context.memory.count(response).unwrap_or_else(|error| {
-        context.service.metrics.request_rejected(error.status.as_u16());
-        json_value(error.status, &failed(error.message))
-    });
+    response = context.memory.count(response).unwrap_or_else(|error| unaffordable(context, &error));
     cors.add_headers(origin.as_ref(), response.headers_mut());
     response
 }
@@ -512,6 +531,12 @@ fn with_slash(base_path: &BasePath, query: Option<&str>) -> HttpResponse {
         response.headers_mut().insert(LOCATION, location);
     }
     response
+}
+
+/// The response when the budget of memory is used up
+fn unaffordable(context: &HttpContext, error: &HttpError) -> HttpResponse {
+    context.service.metrics.request_rejected(error.status.as_u16());
+    json_value(error.status, &failed(&error.message))
 }
 
 fn nothing_here(context: &HttpContext) -> HttpResponse {

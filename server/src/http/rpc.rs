@@ -11,7 +11,7 @@ use core::mem;
 use core::str::FromStr;
 use core::time::Duration;
 
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use milepost::endpoint::ResponseBody;
@@ -23,10 +23,12 @@ use tokio::time::Instant;
 use super::client::{AddressLimitError, AddressPermit, Client};
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
+use super::memory_budget::{MemoryPermit, RequestBody};
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use super::route::{HttpContext, HttpResponse, seconds};
 use super::{discovery, head, prefer};
+use crate::metrics::MethodLabel;
 use crate::waiting::{self, Answer, WaitOptions};
 
 /// The transactions of a request that ended before their milestones were reached
@@ -124,8 +126,8 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             }
             rejected(context, &error)
         }
-        None => match request_body::read(body, expects_continue, limit, &context.memory).await {
-            Ok(body) => {
+        None => match read(context, body, expects_continue, url_method.as_deref()).await {
+            Ok((body, _method)) => {
                 let response = run(context, body, url_method, wait, min_height, permit).await;
                 let counted = context.memory.count(response);
                 counted.unwrap_or_else(|error| rejected(context, &error))
@@ -145,6 +147,19 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
     response
 }
 
+/// Reads the body of a request; the permit is for its method in the URL
+async fn read(
+    context: &HttpContext,
+    body: Incoming,
+    expects_continue: bool,
+    url_method: Option<&str>,
+) -> Result<(RequestBody, MemoryPermit), HttpError> {
+    let permit = context.memory.acquire(url_method.map_or(0, str::len))?;
+    let limit = context.options.body_limit;
+    let body = request_body::read(body, expects_continue, limit, &context.memory).await?;
+    Ok((body, permit))
+}
+
 /// The headers of every JSON-RPC response
 pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -156,11 +171,11 @@ pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
 /// Answers a request body, by the upstreams if requests are forwarded, and `rpc.discover`
 pub(super) async fn answer(
     context: &HttpContext,
-    body: Bytes,
+    body: RequestBody,
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
 ) -> Answer {
-    let in_batch = discovery::is_in_batch(&body);
+    let in_batch = discovery::is_in_batch(body.as_ref());
     let mut answer = match &context.upstreams {
         // Boxed, so that a server which forwards nothing has smaller futures.
         Some(upstreams) => {
@@ -179,7 +194,7 @@ pub(super) async fn answer(
 
 async fn run(
     context: &HttpContext,
-    body: Bytes,
+    body: RequestBody,
     url_method: Option<Cow<'static, str>>,
     wait: Option<Duration>,
     min_height: Option<BlockHeight>,
@@ -196,7 +211,11 @@ async fn run(
             let options = WaitOptions { since: start, timeout: wait, is_request: true };
             answer(context, body, url_method, options).await
         }
-        Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
+        Err(text) => {
+            let request = service.parse(body.as_ref(), url_method.as_deref());
+            let label = MethodLabel::of_request(&request, url_method.as_deref());
+            waiting::unavailable(label, &waiting::request_id(request), text)
+        }
     };
     let Answer { label, body, unreached, retry_after, rest } = answer;
     let has_unknown = match &body {
@@ -247,7 +266,7 @@ fn transactions(hashes: &[CryptoHash]) -> Option<HeaderValue> {
 }
 
 /// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
-fn rejected(context: &HttpContext, error: &HttpError) -> HttpResponse {
+pub(super) fn rejected(context: &HttpContext, error: &HttpError) -> HttpResponse {
     context.service.metrics.request_rejected(error.status.as_u16());
     let message = Value::from(error.message.as_str());
     // The order of members is that of a node; `json!` would sort them.

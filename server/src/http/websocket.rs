@@ -7,6 +7,7 @@
 
 use alloc::sync::Arc;
 use core::time::Duration;
+use std::io;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::body::{Bytes, Incoming};
@@ -18,31 +19,34 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use milepost::endpoint::ResponseBody;
-use milepost::rpc;
+use milepost::rpc::{self, RequestId};
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::{Frame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::debug;
 
 use super::CountedConnection;
-use super::client::{CLIENT_NETWORK, Client};
-use super::memory_budget::MemoryPermit;
+use super::client::{AddressPermit, CLIENT_NETWORK, Client};
+use super::counted_input::{BUFFER, CountedInput};
+use super::memory_budget::{MemoryPermit, RequestBody};
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use super::transaction::rejected;
+use crate::metrics::MethodLabel;
 use crate::waiting::{self, WaitOptions};
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;
 /// Maximum size of a message: above the largest signed transaction in base64
 const MAX_MESSAGE: usize = 4 << 20;
-/// Memory of a connection for what it reads and writes
-const BUFFER: usize = 4 << 10;
+/// Maximum size of a frame that is sent: the library keeps a buffer of the longest one
+const MAX_SENT_FRAME: usize = 16 << 10;
 /// Interval of pings
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Time after which a client that sent nothing, not even a pong, is disconnected
@@ -113,6 +117,7 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
         .write_buffer_size(0)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
+    let upgraded = CountedInput::new(upgraded, context.memory.begin());
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
     let subscriptions = Subscriptions::new(&context.service, &client);
     let running = JoinSet::new();
@@ -137,10 +142,10 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
 struct Connection {
     context: Arc<HttpContext>,
     client: Arc<Client>,
-    socket: WebSocketStream<TokioIo<Upgraded>>,
+    socket: WebSocketStream<CountedInput<TokioIo<Upgraded>>>,
     subscriptions: Subscriptions,
     /// The requests that are answered
-    running: JoinSet<(Message, Option<MemoryPermit>)>,
+    running: JoinSet<(Message, MemoryPermit)>,
 }
 
 impl Connection {
@@ -163,7 +168,7 @@ impl Connection {
                 }
                 Some(response) = self.running.join_next() => match response {
                     Ok((response, permit)) => {
-                        _held = permit;
+                        _held = Some(permit);
                         response
                     }
                     Err(error) => return Some(close(CloseCode::Error, &error.to_string())),
@@ -184,10 +189,26 @@ impl Connection {
                 }
                 () = service.shutdown_signal() => return Some(stopping()),
             };
-            if self.socket.send(message).await.is_err() {
+            if self.send(message).await.is_err() {
                 return None;
             }
         }
+    }
+
+    /// Sends a message, a long one in several frames
+    async fn send(&mut self, message: Message) -> Result<(), Error> {
+        let mut text = match message {
+            Message::Text(text) if text.len() > MAX_SENT_FRAME => Bytes::from(text),
+            message => return self.socket.send(message).await,
+        };
+        let mut kind = Data::Text;
+        while !text.is_empty() {
+            let payload = text.split_to(text.len().min(MAX_SENT_FRAME));
+            let frame = Frame::message(payload, OpCode::Data(kind), text.is_empty());
+            self.socket.send(Message::Frame(frame)).await?;
+            kind = Data::Continue;
+        }
+        Ok(())
     }
 
     /// Takes in a message; returns what to send at once, or what to close with
@@ -202,16 +223,23 @@ impl Connection {
                 return Err(Some(close(CloseCode::Unsupported, text)));
             }
             // The library answers pings and a close by itself.
-            Ok(_) => return Ok(None),
+            Ok(control) => {
+                self.socket.get_mut().control_received(control.len());
+                return Ok(None);
+            }
             Err(Error::Capacity(error)) => {
                 let text = format!("{error}; connect and subscribe again");
                 return Err(Some(close(CloseCode::Size, &text)));
+            }
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                return Err(Some(close(CloseCode::Again, &error.to_string())));
             }
             Err(error) => {
                 debug!("WebSocket ended: {error}");
                 return Err(Some(close(CloseCode::Protocol, "the frame is not of RFC 6455")));
             }
         };
+        self.socket.get_mut().message_received();
         let service = &self.context.service;
         let request = service.parse(text.as_bytes(), None);
         if let rpc::Request::Single(Err(invalid)) = &request
@@ -219,40 +247,57 @@ impl Connection {
         {
             return Ok(Some(response.into()));
         }
-        if self.running.len() >= MAX_RUNNING {
-            let error = format!("{MAX_RUNNING} requests of this connection are not answered yet");
-            let answer = waiting::unavailable(service, text.as_bytes(), None, error);
-            return Ok(Some(message_of(answer.body)));
-        }
-        let permit = match self.client.begin(1) {
-            Ok(permit) => permit,
-            Err(full) => {
-                let error = full.to_string();
-                let answer = waiting::unavailable(service, text.as_bytes(), None, error);
-                return Ok(Some(message_of(answer.body)));
+        let id = waiting::request_id(request);
+        let error = match self.begin(text) {
+            Ok((body, permit, address_permit)) => {
+                let context = Arc::clone(&self.context);
+                let running = async move {
+                    let _permit = address_permit;
+                    respond(&context, body, &id, permit).await
+                };
+                self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
+                return Ok(None);
             }
+            Err(error) => error,
         };
-        let context = Arc::clone(&self.context);
-        let running = async move {
-            let _permit = permit;
-            let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
-            let text = Bytes::from(text);
-            let answer = answer(&context, text.clone(), None, options).await;
-            let whole = answer.into_whole().await.map_err(|error| error.to_string());
-            let counted = whole.map(message_of).and_then(|message| {
-                match context.memory.acquire(message.len()) {
-                    Ok(permit) => Ok((message, Some(permit))),
-                    Err(error) => Err(error.message),
-                }
-            });
-            counted.unwrap_or_else(|error| {
-                let answer = waiting::unavailable(&context.service, &text, None, error);
-                (message_of(answer.body), None)
-            })
-        };
-        self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
-        Ok(None)
+        Ok(Some(unavailable(&id, error)))
     }
+
+    /// What a request has to hold until it is answered; an error at a limit
+    fn begin(&self, text: Utf8Bytes) -> Result<(RequestBody, MemoryPermit, AddressPermit), String> {
+        if self.running.len() >= MAX_RUNNING {
+            return Err(format!("{MAX_RUNNING} requests of this connection are not answered yet"));
+        }
+        let address_permit = self.client.begin(1).map_err(|full| full.to_string())?;
+        let memory = &self.context.memory;
+        let counted = memory.request().and_then(|permit| Ok((memory.body(text.into())?, permit)));
+        let (body, permit) = counted.map_err(|error| error.message)?;
+        Ok((body, permit, address_permit))
+    }
+}
+
+/// The response to a request, and what it counts until it is sent
+async fn respond(
+    context: &HttpContext,
+    body: RequestBody,
+    id: &RequestId,
+    mut permit: MemoryPermit,
+) -> (Message, MemoryPermit) {
+    let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
+    let answer = answer(context, body, None, options).await;
+    let mut grow = |length| permit.grow_to(length).map_err(|error| io::Error::other(error.message));
+    let message = match answer.into_whole(&mut grow).await {
+        Ok(body) => {
+            let message = message_of(body);
+            grow(message.len()).map(|()| message)
+        }
+        Err(error) => Err(error),
+    };
+    (message.unwrap_or_else(|error| unavailable(id, error.to_string())), permit)
+}
+
+fn unavailable(id: &RequestId, error: String) -> Message {
+    message_of(waiting::unavailable(MethodLabel::OTHER, id, error).body)
 }
 
 fn message_of(body: ResponseBody) -> Message {

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::event_tests::{
-    BODY_LIMIT, GUARD, MAX_WATCHES, chain, finalized, naive, service, start, until,
+    BODY_LIMIT, GUARD, MAX_BUFFERED, MAX_WATCHES, chain, finalized, naive, service, start, until,
 };
 use super::subscriptions::MAX_SUBSCRIPTIONS;
 use super::websocket::MAX_RUNNING;
@@ -281,18 +281,60 @@ async fn what_breaks_the_rules_is_closed_with_a_reason() {
     assert!(response.get("result").is_some());
 }
 
+/// A frame of spaces, with a mask of zeros, which changes nothing
+fn spaces(opcode: u8, size: usize) -> Vec<u8> {
+    let mut frame = vec![opcode, 0xff];
+    frame.extend((size as u64).to_be_bytes());
+    frame.extend([0; 4]);
+    frame.resize(frame.len() + size, b' ');
+    frame
+}
+
+#[tokio::test]
+async fn unfinished_messages_of_all_connections_are_limited_together() {
+    let service = service();
+    let address = start(&service).await;
+    let (mut one, mut other) = (Client::connect(&address).await, Client::connect(&address).await);
+    // Both count twice, which is more than three quarters of the limit.
+    for client in [&mut one, &mut other] {
+        let _ = client.0.get_mut().write_all(&spaces(0x01, MAX_BUFFERED / 4 - 100)).await;
+    }
+    let ((code, reason), mut left) = tokio::select! {
+        closed = one.close() => (closed, other),
+        closed = other.close() => (closed, one),
+    };
+    assert_eq!(code, 1013, "{reason}");
+    assert!(reason.contains(&format!("the limit of {MAX_BUFFERED} bytes")), "{reason}");
+    // The message that stays is answered when it is whole.
+    left.0.get_mut().write_all(&spaces(0x80, 1)).await.unwrap();
+    assert_eq!(left.json().await["error"]["cause"]["name"], "PARSE_ERROR");
+    let mut late = Client::connect(&address).await;
+    late.0.get_mut().write_all(&spaces(0x01, MAX_BUFFERED / 8)).await.unwrap();
+    late.0.get_mut().write_all(&spaces(0x80, 1)).await.unwrap();
+    assert_eq!(late.json().await["error"]["cause"]["name"], "PARSE_ERROR");
+}
+
+#[tokio::test]
+async fn a_request_that_waits_keeps_nothing_of_its_message() {
+    let service = service();
+    let address = start(&service).await;
+    let mut client = Client::connect(&address).await;
+    let params = tx_params(CryptoHash::digest(b"unknown"), "FINAL");
+    let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tx", "params": params }).to_string();
+    let padded = format!("{call}{}", " ".repeat(MAX_BUFFERED / 16));
+    for _ in 0..MAX_RUNNING {
+        client.0.send(Message::from(&*padded)).await.unwrap();
+    }
+    until(|| service.metrics.pending_count() == MAX_RUNNING as u64).await;
+}
+
 #[tokio::test]
 async fn fragments_are_limited_by_their_sum() {
     let service = service();
     let address = start(&service).await;
     let mut client = Client::connect(&address).await;
     for (opcode, size) in [(0x01, BODY_LIMIT - 10), (0x00, 20)] {
-        let mut frame = vec![opcode, 0xff];
-        frame.extend((size as u64).to_be_bytes());
-        // A mask of zeros changes nothing.
-        frame.extend([0; 4]);
-        frame.resize(frame.len() + size, b' ');
-        client.0.get_mut().write_all(&frame).await.unwrap();
+        client.0.get_mut().write_all(&spaces(opcode, size)).await.unwrap();
     }
     let (code, reason) = client.close().await;
     assert_eq!(code, 1009, "{reason}");

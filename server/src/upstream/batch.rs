@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use super::Upstreams;
 use super::call::Call;
 use super::pool::MAX_RESPONSE;
+use crate::http::RequestBody;
 use crate::metrics::MethodLabel;
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
@@ -29,18 +30,20 @@ const CONCURRENCY: usize = 16;
 pub(super) async fn respond(
     upstreams: &Arc<Upstreams>,
     service: &Arc<Service>,
-    body: Bytes,
+    body: RequestBody,
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
 ) -> Answer {
     let url = url_method.as_deref();
-    let (request, texts) = (service.parse(&body, url), serde_json::from_slice(&body));
-    let texts: Vec<&RawValue> = texts.unwrap_or_default();
+    let (request, texts) = (service.parse(body.as_ref(), url), body.as_ref());
+    let texts: Vec<&RawValue> = serde_json::from_slice(texts).unwrap_or_default();
     let calls: Vec<Option<Call>> = match &request {
         Request::Batch(items) => items
             .iter()
             .zip(&texts)
-            .map(|(item, text)| Call::read(item.as_ref().err()?, text.get().as_bytes(), url))
+            .map(|(item, text)| {
+                Call::read(item.as_ref().err()?, text.get().as_bytes(), url, body.permit())
+            })
             .collect(),
         _ => Vec::new(),
     };
@@ -54,6 +57,12 @@ pub(super) async fn respond(
         .map(|(text, _)| text.get())
         .collect();
     let own_body = (!own.is_empty()).then(|| Bytes::from(format!("[{}]", own.join(","))));
+    let label = MethodLabel::of_request(&request, None);
+    // What was made of the body goes on counting as much, by the permit of each call.
+    drop((request, texts));
+    drop(body);
+    let is_own: Vec<bool> = calls.iter().map(Option::is_none).collect();
+    let others: Vec<Call> = calls.into_iter().flatten().collect();
     let of_engine = async {
         let Some(body) = own_body else { return (Vec::new(), Vec::new(), None) };
         let answer = waiting::respond(service, body, url_method, options).await;
@@ -65,7 +74,6 @@ pub(super) async fn respond(
     };
     // What is in memory until the last response is there is not more than one response can be.
     let budget = &AtomicUsize::new(MAX_RESPONSE);
-    let others: Vec<Call> = calls.iter().flatten().cloned().collect();
     let others = stream::iter(others).map(|call| async move {
         let id = call.id.clone();
         let answer = upstreams.answer(service, call, options).await;
@@ -86,11 +94,11 @@ pub(super) async fn respond(
     let mut own = own.into_iter().map(|item| item.get().as_bytes());
     let mut others = others.into_iter();
     let mut joined = Vec::new();
-    for call in &calls {
+    for is_own in is_own {
         joined.push(if joined.is_empty() { b'[' } else { b',' });
-        match call {
-            None => joined.extend_from_slice(own.next().unwrap_or(&own_body)),
-            Some(_) => {
+        match is_own {
+            true => joined.extend_from_slice(own.next().unwrap_or(&own_body)),
+            false => {
                 let (body, of_call, pause) = others.next().unwrap_or_default();
                 retry_after = retry_after.max(pause);
                 joined.extend_from_slice(&body);
@@ -100,7 +108,6 @@ pub(super) async fn respond(
     }
     joined.push(b']');
     let response = Response { body: joined, kind: ResponseKind::Result };
-    let label = MethodLabel::of_request(&request, None);
     let body = ResponseBody::Contiguous(response);
     Answer { retry_after, ..Answer::new(label, body, unreached) }
 }

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::methods::{Route, route};
 use super::pool::UpstreamError;
+use crate::http::BodyPermit;
 use crate::metrics::MethodLabel;
 use crate::waiting::Answer;
 
@@ -26,6 +27,8 @@ pub(super) struct Call {
     pub(super) route: Route,
     /// JSON; `null` if the request has none
     pub(super) params: Arc<str>,
+    /// What the body that it came in counts
+    pub(super) permit: BodyPermit,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +45,7 @@ impl Call {
         invalid: &InvalidRequest,
         text: &[u8],
         url_method: Option<&str>,
+        permit: BodyPermit,
     ) -> Option<Self> {
         let RpcError::MethodNotFound { method } = &invalid.rpc_error else { return None };
         let route = route(method)?;
@@ -51,7 +55,7 @@ impl Call {
             return None;
         }
         let params = members.params.map_or("null", RawValue::get).into();
-        Some(Self { id: invalid.id.clone(), method: method.clone(), route, params })
+        Some(Self { id: invalid.id.clone(), method: method.clone(), route, params, permit })
     }
 
     /// The request that is sent upstream
@@ -91,7 +95,9 @@ mod tests {
 
     fn read(body: &str, url_method: Option<&str>) -> Option<Call> {
         match parse(body.as_bytes(), url_method, &Limits::default()) {
-            Request::Single(Err(invalid)) => Call::read(&invalid, body.as_bytes(), url_method),
+            Request::Single(Err(invalid)) => {
+                Call::read(&invalid, body.as_bytes(), url_method, BodyPermit::default())
+            }
             _ => None,
         }
     }

@@ -22,6 +22,7 @@ use super::methods::Route;
 use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse};
 use super::submission::Submissions;
 use super::{batch, history};
+use crate::http::RequestBody;
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::{Responded, Service};
 use crate::waiting::{self, Answer, Rest, WaitOptions};
@@ -58,11 +59,11 @@ impl Upstreams {
     pub(crate) async fn respond(
         self: &Arc<Self>,
         service: &Arc<Service>,
-        body: Bytes,
+        body: RequestBody,
         url_method: Option<Cow<'static, str>>,
         options: WaitOptions,
     ) -> Answer {
-        if body.trim_ascii_start().starts_with(b"[") {
+        if body.as_ref().trim_ascii_start().starts_with(b"[") {
             return batch::respond(self, service, body, url_method, options).await;
         }
         let Responded { label, state, retry_after } =
@@ -70,14 +71,18 @@ impl Upstreams {
         if label == MethodLabel::OTHER
             && let RequestState::Ready(ResponseBody::Contiguous(response)) = &state
             && response.kind == ResponseKind::RequestValidation
-            && let Request::Single(Err(invalid)) = service.parse(&body, url_method.as_deref())
-            && let Some(call) = Call::read(&invalid, &body, url_method.as_deref())
+            && let Request::Single(Err(invalid)) =
+                service.parse(body.as_ref(), url_method.as_deref())
+            && let Some(call) =
+                Call::read(&invalid, body.as_ref(), url_method.as_deref(), body.permit())
         {
+            drop(body);
             return self.answer(service, call, options).await;
         }
         if self.history && history::is_unknown(&state) {
-            return history::respond(self, service, &body, (label, state), options).await;
+            return history::respond(self, service, body, (label, state), options).await;
         }
+        drop(body);
         let answer = waiting::complete(service, label, state, options).await;
         Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
     }
@@ -90,32 +95,34 @@ impl Upstreams {
         options: WaitOptions,
     ) -> Answer {
         match call.route {
-            Route::Forward => self.forward(&call).await,
-            Route::Submit(submit) => self.submit(service, &call, submit, options).await,
+            Route::Forward => self.forward(call).await,
+            Route::Submit(submit) => self.submit(service, call, submit, options).await,
         }
     }
 
     /// Passes a call on, and its response back
-    async fn forward(&self, call: &Call) -> Answer {
+    async fn forward(&self, call: Call) -> Answer {
+        let request = call.request();
+        let Call { id, permit: _counted, .. } = call;
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let detail = format!("{MAX_FORWARDED} requests are with the upstreams already");
             let retry_after = Some(Duration::from_secs(1));
-            return unavailable(&call.id, UpstreamError { detail, retry_after });
+            return unavailable(&id, UpstreamError { detail, retry_after });
         };
-        let exchange = match self.pool.exchange(&call.request(), &call.id).await {
+        let exchange = match self.pool.exchange(&request, &id).await {
             Ok(exchange) => exchange,
-            Err(error) => return unavailable(&call.id, error),
+            Err(error) => return unavailable(&id, error),
         };
         let UpstreamResponse { status, first, rest } = &exchange;
         if rest.is_none()
-            && let Ok(Envelope { result, error, .. }) = Envelope::read(first, &call.id)
+            && let Ok(Envelope { result, error, .. }) = Envelope::read(first, &id)
         {
             let (member, value) = match (result, error) {
                 (Some(result), _) => ("result", result.get()),
                 (None, error) => ("error", error.map_or("null", RawValue::get)),
             };
             let kind = exchange.kind(error.is_some());
-            return call::response(&call.id, member, value, kind);
+            return call::response(&id, member, value, kind);
         }
         let kind = if *status == 200 { ResponseKind::Result } else { exchange.kind(true) };
         let UpstreamResponse { first, rest, .. } = exchange;

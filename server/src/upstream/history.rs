@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::Upstreams;
 use super::call;
 use super::pool::Envelope;
+use crate::http::{BodyPermit, RequestBody};
 use crate::metrics::MethodLabel;
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
@@ -54,7 +55,7 @@ pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
 pub(super) async fn respond(
     upstreams: &Upstreams,
     service: &Arc<Service>,
-    body: &[u8],
+    body: RequestBody,
     (label, state): (MethodLabel, RequestState<ResponseBody>),
     options: WaitOptions,
 ) -> Answer {
@@ -73,8 +74,23 @@ pub(super) async fn respond(
 }
 
 /// What an upstream has of the transaction of a request, if it is final there
-async fn look_up(upstreams: &Upstreams, label: MethodLabel, body: &[u8]) -> Option<Answer> {
-    let lookup: Lookup<'_> = serde_json::from_slice(body).ok()?;
+async fn look_up(upstreams: &Upstreams, label: MethodLabel, body: RequestBody) -> Option<Answer> {
+    let (request, client_id, _counted) = read(body)?;
+    let found = final_result(upstreams, &request, &RequestId::default()).await;
+    let counter =
+        if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
+    counter.fetch_add(1, Relaxed);
+    let result = found?;
+    let body =
+        [&br#"{"jsonrpc":"2.0","result":"#[..], &result, br#","id":"#, client_id.as_bytes(), b"}"]
+            .concat();
+    let response = milepost::endpoint::Response { body, kind: ResponseKind::Result };
+    Some(Answer::new(label, ResponseBody::Contiguous(response), Vec::new()))
+}
+
+/// The request that is sent to the upstream, the id of the client, and what the body counts
+fn read(body: RequestBody) -> Option<(Bytes, String, BodyPermit)> {
+    let lookup: Lookup<'_> = serde_json::from_slice(body.as_ref()).ok()?;
     let params = match lookup.params {
         Value::Object(params) => params,
         Value::Array(items) => {
@@ -88,17 +104,8 @@ async fn look_up(upstreams: &Upstreams, label: MethodLabel, body: &[u8]) -> Opti
     // The request was valid, so its id is.
     let id = RequestId::default();
     let request = call::request(&id, &lookup.method, &Value::Object(params).to_string());
-    let found = final_result(upstreams, &request, &id).await;
-    let counter =
-        if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
-    counter.fetch_add(1, Relaxed);
-    let result = found?;
     let client_id = lookup.id.map_or_else(|| id.as_json(), RawValue::get);
-    let body =
-        [&br#"{"jsonrpc":"2.0","result":"#[..], &result, br#","id":"#, client_id.as_bytes(), b"}"]
-            .concat();
-    let response = milepost::endpoint::Response { body, kind: ResponseKind::Result };
-    Some(Answer::new(label, ResponseBody::Contiguous(response), Vec::new()))
+    Some((request, client_id.to_owned(), body.permit()))
 }
 
 /// The result of a request, if it is that of a final transaction

@@ -33,7 +33,7 @@ use super::Upstreams;
 use super::call::{self, Call, unavailable};
 use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
-use crate::http::{CURRENT, RequestContext};
+use crate::http::{BodyPermit, CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions, Waited};
@@ -112,20 +112,21 @@ impl Upstreams {
     pub(super) async fn submit(
         self: &Arc<Self>,
         service: &Arc<Service>,
-        call: &Call,
+        call: Call,
         submit: Submit,
         options: WaitOptions,
     ) -> Answer {
-        let (signed, wait_until) = match read(service, call) {
+        let (signed, wait_until) = match read(service, &call) {
             Ok(transaction) => transaction,
             Err(answer) => return *answer,
         };
+        let Call { id, permit, .. } = call;
         let hash = signed.hash();
         let milestone = submit.milestone(wait_until);
         let transaction = TransactionRef::Signed(signed.clone());
         // One that is included is known, and so need not be sent.
         let wait_until = milestone.unwrap_or(Milestone::Included);
-        let state = service.respond_waiting(status_call(&call.id, transaction, wait_until)).await;
+        let state = service.respond_waiting(status_call(&id, transaction, wait_until)).await;
         let label = MethodLabel::OTHER;
         let (pending, is_known) = match state {
             RequestState::Ready(response) if response.kind != ResponseKind::Result => {
@@ -135,7 +136,7 @@ impl Upstreams {
                 self.submissions.ended(End::Known);
                 return match milestone {
                     Some(_) => Answer::new(label, ResponseBody::Contiguous(response), Vec::new()),
-                    None => sent(call, submit, hash),
+                    None => sent(&id, submit, hash),
                 };
             }
             RequestState::Pending(pending) => {
@@ -148,17 +149,17 @@ impl Upstreams {
                 self.submissions.ended(End::Known);
                 None
             }
-            false => match self.start(service, signed) {
+            false => match self.start(service, signed, permit) {
                 Some(progress) => Some(progress),
                 None => {
                     let detail = format!("{MAX_RUNNING} transactions are being sent already");
                     let retry_after = Some(Duration::from_secs(1));
-                    return unavailable(&call.id, UpstreamError { detail, retry_after });
+                    return unavailable(&id, UpstreamError { detail, retry_after });
                 }
             },
         };
         if milestone.is_none() {
-            return sent(call, submit, hash);
+            return sent(&id, submit, hash);
         }
         let Some(mut progress) = progress else {
             let state = RequestState::Pending(pending);
@@ -177,19 +178,19 @@ impl Upstreams {
             biased;
             waited = waiting::wait(service, pending, options) => waited,
             error = verdict => {
-                return call::response(&call.id, "error", &error, ResponseKind::Handler);
+                return call::response(&id, "error", &error, ResponseKind::Handler);
             }
         };
         let progress = progress.borrow().clone();
         let answer = match progress {
             _ if response.kind != ResponseKind::Timeout => None,
             Progress { other: Some((error, kind)), .. } => {
-                Some(call::response(&call.id, "error", &error, kind))
+                Some(call::response(&id, "error", &error, kind))
             }
             Progress { is_delivered: false, failure: Some(error), .. } => {
                 let detail =
                     format!("the transaction reached no upstream so far: {}", error.detail);
-                Some(unavailable(&call.id, UpstreamError { detail, ..error }))
+                Some(unavailable(&id, UpstreamError { detail, ..error }))
             }
             _ => None,
         };
@@ -205,6 +206,7 @@ impl Upstreams {
         self: &Arc<Self>,
         service: &Arc<Service>,
         signed: EncodedTransaction,
+        permit: BodyPermit,
     ) -> Option<watch::Receiver<Progress>> {
         let hash = signed.hash();
         let mut running = self.submissions.running();
@@ -219,6 +221,7 @@ impl Upstreams {
         drop(running);
         let (upstreams, service) = (Arc::clone(self), Arc::clone(service));
         let submit = async move {
+            let _counted = permit;
             let guard = Running { upstreams: &upstreams, hash };
             let end = tokio::select! {
                 end = upstreams.send(&service, &signed, &sender) => end,
@@ -244,10 +247,12 @@ impl Upstreams {
         progress: &watch::Sender<Progress>,
     ) -> End {
         let id = RequestId::default();
-        let mut base64 = String::new();
-        base64::encode(signed.as_bytes(), &mut base64);
-        let params = format!(r#"{{"signed_tx_base64":"{base64}","wait_until":"INCLUDED"}}"#);
-        let request = call::request(&id, "send_tx", &params);
+        let request = {
+            let mut base64 = String::new();
+            base64::encode(signed.as_bytes(), &mut base64);
+            let params = format!(r#"{{"signed_tx_base64":"{base64}","wait_until":"INCLUDED"}}"#);
+            call::request(&id, "send_tx", &params)
+        };
         let mut pause = PAUSE;
         loop {
             let upstreams = 0..self.pool.len().min(MAX_UPSTREAMS);
@@ -394,12 +399,12 @@ fn status_call(id: &RequestId, transaction: TransactionRef, wait_until: Mileston
 }
 
 /// The answer to a call that does not wait
-fn sent(call: &Call, submit: Submit, hash: CryptoHash) -> Answer {
+fn sent(id: &RequestId, submit: Submit, hash: CryptoHash) -> Answer {
     let result = match submit {
         Submit::Async => format!("\"{hash}\""),
         _ => r#"{"final_execution_status":"NONE"}"#.to_owned(),
     };
-    call::response(&call.id, "result", &result, ResponseKind::Result)
+    call::response(id, "result", &result, ResponseKind::Result)
 }
 
 /// Returns once a transaction is in a block here or can never be, or is not sent any more
