@@ -18,10 +18,7 @@ const NAMES: &[(&str, &str)] = &[
         "watchers",
         "100,000 watchers of 20,000 transactions, beside clients that poll (four minutes)",
     ),
-    (
-        "hostile-http",
-        "seventeen attacks with 10,000 connections on a release build (three minutes)",
-    ),
+    ("hostile-http", "all attacks with 10,000 connections on a release build (three minutes)"),
     ("soak", "an hour of load and restarts; `--minutes N` takes another time"),
     (
         "fuzz",

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{self, Instant};
 
-use crate::{http1, http2, smuggling};
+use crate::{http1, http2, smuggling, websocket};
 
 /// Only a failing attack takes as long
 const WATCHDOG: Duration = Duration::from_secs(300);
@@ -31,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     /// Connections of an attack that holds them
     pub(crate) connections: usize,
+    /// Whether `--max-buffered` is less than what they send
+    pub(crate) is_too_much: bool,
     pub(crate) duration: Duration,
 }
 
@@ -46,7 +48,7 @@ pub(crate) struct Attack {
 impl Attack {
     /// All that there are
     pub(crate) fn all() -> Vec<Self> {
-        let attacks: [(&str, Start); 17] = [
+        let attacks: [(&str, Start); 21] = [
             ("heads that come a byte at a time", |it| Box::pin(http1::slow_heads(it))),
             ("heads of 15 KiB without an end", |it| Box::pin(http1::large_heads(it))),
             ("heads above the limit", |it| Box::pin(http1::oversize_heads(it))),
@@ -54,6 +56,7 @@ impl Attack {
             ("bodies above the limit", |it| Box::pin(http1::oversize_bodies(it))),
             ("bodies of nothing but brackets", |it| Box::pin(http1::nested_bodies(it))),
             ("waits", |it| Box::pin(http1::waits(it))),
+            ("waits for a head", |it| Box::pin(http1::waits_for_a_head(it))),
             ("responses that are not read", |it| Box::pin(http1::unread_responses(it))),
             ("garbage", |it| Box::pin(http1::garbage(it))),
             ("smuggling", |it| Box::pin(smuggling::run(it))),
@@ -64,6 +67,9 @@ impl Attack {
             ("HTTP/2: empty frames of data", |it| Box::pin(http2::empty_data(it))),
             ("HTTP/2: more streams than allowed", |it| Box::pin(http2::streams(it))),
             ("HTTP/2: responses that are not read", |it| Box::pin(http2::unread_responses(it))),
+            ("HTTP/2: waits with heads of 15 KiB", |it| Box::pin(http2::waits(it))),
+            ("WebSocket: fragments without an end", |it| Box::pin(websocket::fragments(it))),
+            ("WebSocket: waits with long messages", |it| Box::pin(websocket::waits(it))),
         ];
         attacks.into_iter().map(|(name, start)| Self { name, start }).collect()
     }

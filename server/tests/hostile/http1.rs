@@ -96,6 +96,10 @@ pub(crate) async fn slow_bodies(target: Target) -> String {
             Err(_) => statuses.add("closed"),
         }
     }
+    let refused = statuses.count("503") + statuses.count("closed");
+    assert_eq!(refused + statuses.count("open"), streams.len(), "{}", statuses.text());
+    assert!(statuses.count("open") > 0, "{}", statuses.text());
+    assert!(refused > 0 || !target.is_too_much, "{}", statuses.text());
     format!(
         "{} connections, up to {} MB sent: {}",
         streams.len(),
@@ -123,18 +127,18 @@ pub(crate) async fn nested_bodies(target: Target) -> String {
     format!("bodies of 1 MiB: {}", statuses.text())
 }
 
-/// Waits for a transaction that never comes
-pub(crate) async fn waits(target: Target) -> String {
+/// A request that waits for a transaction that never comes
+pub(crate) fn wait() -> String {
     let params = json!({
         "tx_hash": "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T",
         "sender_account_id": "alice.near",
         "wait_until": "FINAL",
     });
-    let wait = post("/", &request("EXPERIMENTAL_tx_status", &params)).replacen(
-        "\r\n",
-        "\r\nprefer: wait=60\r\n",
-        1,
-    );
+    request("EXPERIMENTAL_tx_status", &params)
+}
+
+pub(crate) async fn waits(target: Target) -> String {
+    let wait = post("/", &wait()).replacen("\r\n", "\r\nprefer: wait=60\r\n", 1);
     let mut streams = open(target, wait.as_bytes()).await;
     time::sleep(target.duration).await;
     let mut statuses = Statuses::default();
@@ -143,6 +147,25 @@ pub(crate) async fn waits(target: Target) -> String {
     }
     assert_eq!(statuses.count("open"), 20, "{}", statuses.text());
     format!("{} requests that wait", streams.len())
+}
+
+/// Whole bodies of 2 MiB, of requests that demand a head which does not come
+pub(crate) async fn waits_for_a_head(target: Target) -> String {
+    let body = format!("{}{}", wait(), " ".repeat(2 << 20));
+    let request = post("/", &body).replacen("\r\n", "\r\nx-milepost-min-height: 1000000000\r\n", 1);
+    let mut streams = open(target, request.as_bytes()).await;
+    let mut statuses = Statuses::default();
+    for stream in &mut streams {
+        let mut start = [0; 12];
+        let answer = time::timeout(Duration::from_secs(10), stream.read_exact(&mut start)).await;
+        statuses.add(match answer.expect("a head is not waited for any longer") {
+            Ok(_) => str::from_utf8(&start[9..]).expect("a status is text"),
+            Err(_) => "closed",
+        });
+    }
+    let refused = statuses.count("503") + statuses.count("closed");
+    assert_eq!(refused, streams.len(), "{}", statuses.text());
+    format!("{} bodies of 2 MiB: {}", streams.len(), statuses.text())
 }
 
 /// A batch, whose response is large
@@ -173,13 +196,16 @@ pub(crate) async fn unread_responses(target: Target) -> String {
             _ => "none",
         });
     }
+    let answered = ["200", "503", "none"].map(|status| statuses.count(status));
+    assert_eq!(answered.iter().sum::<usize>(), streams.len(), "{}", statuses.text());
+    assert!(answered[0] > 0, "{}", statuses.text());
     format!("{} requests for 200 kB each: {}", streams.len(), statuses.text())
 }
 
 /// What is no HTTP
 pub(crate) async fn garbage(target: Target) -> String {
     let statuses = in_a_row(target, move || async move {
-        let mut answer = String::new();
+        let mut answers = Vec::new();
         for bytes in [
             &b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n\r\n"[..],
             b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcdefghijklmnopqrstuvwxyz\r\n\r\n",
@@ -193,10 +219,10 @@ pub(crate) async fn garbage(target: Target) -> String {
             let mut statuses = Statuses::default();
             let text = statuses.read(&mut stream, ANSWER).await;
             assert!(!text.starts_with("HTTP/1.1 2"), "{text} to {bytes:?}");
-            answer = statuses.text();
+            answers.push(statuses.text().replace(": 1", ""));
         }
-        Ok(answer)
+        Ok(answers.join(" "))
     })
     .await;
-    format!("six kinds, of which the last was answered: {}", statuses.text())
+    format!("six kinds: {}", statuses.text())
 }

@@ -15,7 +15,7 @@ use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame, head,
     header, setting, start,
 };
-use crate::http1::batch;
+use crate::http1::{batch, wait};
 
 /// Streams of a connection: those that the server allows
 const STREAMS: u32 = 256;
@@ -23,7 +23,7 @@ const STREAMS: u32 = 256;
 const WINDOW: u32 = 1 << 20;
 
 /// Floods over some connections at a time, each of which starts again when the server ends it
-async fn floods(target: Target, first: Vec<u8>, bytes: Vec<u8>) -> (u64, u64) {
+async fn floods(target: Target, first: Vec<u8>, bytes: Vec<u8>) -> (usize, u64) {
     floods_of(target, first, move |_| bytes.clone()).await
 }
 
@@ -32,7 +32,7 @@ async fn floods_of(
     target: Target,
     first: Vec<u8>,
     bytes: impl Fn(u32) -> Vec<u8> + Clone + 'static,
-) -> (u64, u64) {
+) -> (usize, u64) {
     let end = Instant::now() + target.duration;
     let mut loops = JoinSet::new();
     for _ in 0..FLOODERS {
@@ -58,7 +58,12 @@ async fn floods_of(
         });
     }
     let ended = loops.join_all().await;
-    ended.into_iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
+    let (connections, count) =
+        ended.into_iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    assert!(count > 0, "nothing was sent");
+    // The server ends what is sent like this, and the connections are more than at a time.
+    assert!(connections > FLOODERS, "{count} floods ended none of {connections} connections");
+    (connections, count)
 }
 
 /// Sends once; 0 if the connection ended or the time is over
@@ -133,10 +138,10 @@ pub(crate) async fn streams(target: Target) -> String {
         let kinds = frames_of(stream).await;
         let count = |kind: u8| kinds.iter().filter(|it| **it == kind).count();
         assert!(count(HEADERS) <= STREAMS as usize, "{} streams are answered", count(HEADERS));
-        let is_refused = count(RST_STREAM) > 0 || count(GOAWAY) > 0 || kinds.is_empty();
+        let is_refused = count(RST_STREAM) > 0 || count(GOAWAY) > 0;
         statuses.add(if is_refused { "refused" } else { "held" });
     }
-    assert_eq!(statuses.count("held"), 0, "{}", statuses.text());
+    assert_eq!(statuses.count("refused"), connections, "{}", statuses.text());
     format!("{} streams on {connections} connections: {}", 4 * STREAMS, statuses.text())
 }
 
@@ -170,4 +175,31 @@ pub(crate) async fn unread_responses(target: Target) -> String {
     let held = open(Target { connections, ..target }, &bytes).await;
     time::sleep(target.duration).await;
     format!("{STREAMS} requests on each of {} connections", held.len())
+}
+
+/// Requests that wait, each with a head of 15 KiB that has an id for the response
+pub(crate) async fn waits(target: Target) -> String {
+    let body = wait();
+    let mut post = head("POST", "/");
+    post.extend(header("content-type", "application/json"));
+    post.extend(header("x-request-id", "a"));
+    // Each counts 32 bytes more (RFC 7541, section 4.1).
+    post.extend(header("x", &"x".repeat(100)).repeat(110));
+    let mut bytes = start(WINDOW);
+    for index in 0..STREAMS {
+        let stream = 2 * index + 1;
+        bytes.extend(frame(HEADERS, END_HEADERS, stream, &post));
+        bytes.extend(frame(DATA, END_STREAM, stream, body.as_bytes()));
+    }
+    let connections = (target.connections / 16).max(8);
+    let mut held = open(Target { connections, ..target }, &bytes).await;
+    time::sleep(target.duration).await;
+    let mut waiting = 0;
+    for stream in &mut held {
+        let kinds = frames_of(stream).await;
+        assert!(!kinds.is_empty() && !kinds.contains(&GOAWAY), "{kinds:?}");
+        waiting += STREAMS as usize - kinds.iter().filter(|kind| **kind == HEADERS).count();
+    }
+    assert!(waiting > 0, "none waits");
+    format!("{waiting} requests wait on {connections} connections")
 }

@@ -376,7 +376,8 @@ fn attack(shared: &Shared, connections: usize) {
         }
         let _attacking = lock(&shared.attacking);
         let address = *lock(&shared.address);
-        attack.run(&Target { address, connections, duration: Duration::from_secs(1) });
+        let duration = Duration::from_secs(1);
+        attack.run(&Target { address, connections, is_too_much: false, duration });
         shared.counts.attacks.fetch_add(1, SeqCst);
     }
 }

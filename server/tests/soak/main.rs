@@ -35,6 +35,8 @@ mod smuggling;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/support.rs"]
 mod support;
+#[path = "../hostile/websocket.rs"]
+mod websocket;
 
 use core::time::Duration;
 use std::env;
@@ -62,7 +64,8 @@ const MAX_GROWTH: f64 = 1.2;
 
 fn start(store: &Path) -> Server {
     let store = format!("{}/", store.display());
-    Server::start(&["--store", &store, "--retention", "blocks:300", "--timeout", "5s"])
+    let limits = ["--retention", "blocks:300", "--timeout", "5s", "--max-buffered", "64MiB"];
+    Server::start(&[&["--store", &store][..], &limits].concat())
 }
 
 /// What is measured at the end of a part
