@@ -332,7 +332,8 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
         tokio::select! {
             Some(response) = sent.join_next() => {
                 let response = response.unwrap().unwrap();
-                assert_eq!(response.status(), 503);
+                let retry_after = &response.headers()["retry-after"];
+                assert_eq!((response.status().as_u16(), retry_after.as_bytes()), (503, &b"1"[..]));
                 let text = response.into_body().collect().await.unwrap().to_bytes();
                 assert!(text.starts_with(br#"{"jsonrpc":"2.0","error""#), "{text:?}");
                 refused += 1;

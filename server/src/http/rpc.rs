@@ -34,6 +34,9 @@ use crate::waiting::{self, Answer, WaitOptions};
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
 
+/// When a retry may succeed if nothing else is known: another server answers, or this one again
+const RETRY: Duration = Duration::from_secs(1);
+
 /// How response kinds map to HTTP status codes
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StatusMode {
@@ -243,7 +246,8 @@ async fn run(
             .headers_mut()
             .extend(applied.ok().map(|value| (prefer::PREFERENCE_APPLIED, value)));
     }
-    if let Some(pause) = retry_after {
+    let is_unavailable = kind == ResponseKind::Unavailable;
+    if let Some(pause) = retry_after.or_else(|| is_unavailable.then_some(RETRY)) {
         response.headers_mut().insert(RETRY_AFTER, seconds(pause));
     }
     if has_unknown {
@@ -275,5 +279,8 @@ pub(super) fn rejected(context: &HttpContext, error: &HttpError) -> HttpResponse
     );
     let mut response = Response::new(HttpBody::from(body.into_bytes()));
     *response.status_mut() = error.status;
+    if error.status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, seconds(RETRY));
+    }
     response
 }

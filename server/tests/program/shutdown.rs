@@ -26,7 +26,9 @@ fn a_shutdown_answers_requests_that_were_sent_before_it() {
     server.signal("TERM");
     server.signal("CONT");
     for client in &mut clients {
-        assert!(client.response().json()["error"].is_object());
+        let response = client.response();
+        assert!(response.json()["error"].is_object());
+        assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
         assert_eq!(client.rest(), "");
     }
     assert_eq!(server.ended().code(), Some(0));
