@@ -105,6 +105,11 @@ pub(crate) struct ServeArgs {
     /// Maximum time that a request may choose to wait, by `Prefer: wait=SECONDS`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value_parsers::duration)]
     pub(crate) max_wait: Duration,
+    /// How long connections and requests are still accepted after SIGTERM, while `/ready` is HTTP
+    /// status 503, so that a balancer sends no more of them before the stop; a second signal begins
+    /// the stop at once
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = value_parsers::duration)]
+    pub(crate) drain: Duration,
     /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
     /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]

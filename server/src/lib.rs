@@ -36,6 +36,7 @@ mod large_buffers;
 mod log;
 mod logged_kinds;
 mod metrics;
+mod phase;
 mod process_metrics;
 mod query_commands;
 mod query_error;

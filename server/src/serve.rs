@@ -2,8 +2,8 @@
 //!
 //! The address is bound before a long import and opened after it: a port that is in use is reported
 //! at once, and requests are accepted only when all blocks are imported. SIGTERM and SIGINT end
-//! both commands alike: the current block is completed, pending requests are answered, and the exit
-//! code is 0.
+//! both commands alike, `serve` after the time of `--drain`: the current block is completed, pending
+//! requests are answered, and the exit code is 0.
 
 use alloc::sync::Arc;
 use core::fmt::Display;
@@ -33,6 +33,7 @@ use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::log::print_line;
+use crate::phase::Phase;
 use crate::service::Service;
 use crate::store::Store;
 #[cfg(unix)]
@@ -238,6 +239,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let listener = listen(socket)?;
+    service.enter(Phase::Serving { drain: args.drain });
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let url = format!("http://{address}{}", args.base_path);
     print_line(format_args!("milepost listens on {url}"));
@@ -443,13 +445,25 @@ fn describe(chain: &ChainStatus) -> String {
     }
 }
 
-/// Shuts the service down on SIGTERM or SIGINT; a second signal ends the program at once
+/// Shuts the service down on SIGTERM or SIGINT, after `--drain` if it serves; a signal meanwhile ends
+/// that time, and one after it ends the program at once
 pub(crate) fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;
     let service = Arc::clone(service);
     tokio::spawn(async move {
         signals.next().await;
+        if let Phase::Serving { drain } = service.phase() {
+            service.enter(Phase::Draining);
+            if !drain.is_zero() {
+                info!("not ready any more, stopping in {} s", drain.as_secs_f64());
+                tokio::select! {
+                    () = time::sleep(drain) => {}
+                    () = signals.next() => {}
+                    () = service.shutdown_signal() => {}
+                }
+            }
+        }
         info!("stopping");
         service.shutdown();
         signals.next().await;

@@ -7,6 +7,7 @@
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
+use core::mem;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
@@ -39,6 +40,7 @@ use crate::failed_requests::FailedRequests;
 use crate::large_buffers::BUFFERS;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
+use crate::phase::Phase;
 use crate::query_error::{QueryError, panic_response};
 use crate::recent::RecentTransactions;
 use crate::shared_endpoint::SharedEndpoint;
@@ -84,7 +86,7 @@ pub(crate) struct Service {
     commits: watch::Sender<u64>,
     /// The height of the head; 0 before the first block
     head: watch::Sender<BlockHeight>,
-    shutdown: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
 }
 
 impl Service {
@@ -115,7 +117,7 @@ impl Service {
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
             head: watch::Sender::new(head.map_or(0, |head| head.height)),
-            shutdown: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Starting),
         }
     }
 
@@ -210,18 +212,27 @@ impl Service {
 
     /// Signals the shutdown and wakes all pending requests
     pub(crate) fn shutdown(&self) {
-        self.shutdown.send_replace(true);
+        self.enter(Phase::Stopping);
         self.call_endpoint(None, Endpoint::shutdown);
     }
 
+    /// Goes on to this phase, unless it is past it
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.send_if_modified(|current| phase > mem::replace(current, phase.max(*current)));
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
     pub(crate) fn is_shut_down(&self) -> bool {
-        *self.shutdown.borrow()
+        self.phase() == Phase::Stopping
     }
 
     /// Returns once the service shuts down
     pub(crate) async fn shutdown_signal(&self) {
         // The sender lives as long as `self`, so this cannot fail.
-        let _ = self.shutdown.subscribe().wait_for(|shutdown| *shutdown).await;
+        let _ = self.phase.subscribe().wait_for(|phase| *phase == Phase::Stopping).await;
     }
 
     /// The state of the chain in the store

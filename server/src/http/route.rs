@@ -44,6 +44,7 @@ use super::{blocks, events, head, transaction, websocket};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::{MethodLabel, family, sample};
+use crate::phase::Phase;
 use crate::process_metrics;
 use crate::query_error::QueryError;
 use crate::service::Service;
@@ -265,8 +266,8 @@ fn method_name(path: &str) -> Option<&str> {
 async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> HttpResponse {
     let verb = &request.verb;
     let page: fn(&HttpContext, &ChainStatus) -> HttpResponse = match path {
-        // Without a feed, a server that serves is ready.
-        "/health" | "/ready" => health,
+        "/health" => health,
+        "/ready" => ready,
         "/status" => status,
         "/metrics" => {
             return match is_read(verb) {
@@ -436,6 +437,16 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     };
     let age = feed.age().map(|age| age.as_secs());
     json_value(status, &json!({ "status": word, "head": head, "age_seconds": age }))
+}
+
+/// As [`health`], and not ready from the first signal on; without a feed, a server that serves is
+fn ready(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
+    if context.service.phase() < Phase::Draining {
+        return health(context, chain);
+    }
+    let head = chain.head.map(|head| head.height);
+    let body = json!({ "status": "stopping", "head": head });
+    json_value(StatusCode::SERVICE_UNAVAILABLE, &body)
 }
 
 async fn metrics(context: &HttpContext) -> HttpResponse {

@@ -33,6 +33,8 @@ mod page;
 mod pending_requests;
 mod query_commands;
 mod rejections;
+#[cfg(unix)]
+mod rolling_restart;
 mod settings;
 mod shutdown;
 mod store_commands;

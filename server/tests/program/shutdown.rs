@@ -1,4 +1,5 @@
-//! A shutdown answers requests that were sent before it and not read yet.
+//! A shutdown answers requests that were sent before it and not read yet, and those that come in the
+//! time before it.
 
 use serde_json::json;
 
@@ -13,15 +14,10 @@ fn a_shutdown_answers_requests_that_were_sent_before_it() {
     assert_eq!(accepted.response().status, 200);
     // While the process is stopped, the kernel queues connections and requests for it.
     server.signal("STOP");
-    let params = json!({
-        "tx_hash": "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T",
-        "sender_account_id": "alice.near",
-        "wait_until": "INCLUDED",
-    });
     let mut clients: Vec<_> = (0..50).map(|_| server.connect()).collect();
     clients.push(accepted);
     for client in &mut clients {
-        client.send(&post("/", &request("EXPERIMENTAL_tx_status", &params)));
+        client.send(&wait());
     }
     server.signal("TERM");
     server.signal("CONT");
@@ -31,5 +27,48 @@ fn a_shutdown_answers_requests_that_were_sent_before_it() {
         assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
         assert_eq!(client.rest(), "");
     }
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+/// A request that waits until the shutdown
+#[cfg(unix)]
+fn wait() -> String {
+    let params = json!({
+        "tx_hash": "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T",
+        "sender_account_id": "alice.near",
+        "wait_until": "INCLUDED",
+    });
+    post("/", &request("EXPERIMENTAL_tx_status", &params))
+}
+
+#[test]
+#[cfg(unix)]
+fn requests_are_answered_in_the_time_before_a_stop() {
+    let server = Server::with_blocks(&["--timeout", "1h", "--drain", "1h"]);
+    assert_eq!(server.get("/ready").status, 200);
+    let mut waiting = server.connect();
+    waiting.send(&wait());
+    server.until_metric("milepost_requests_pending", 1);
+    server.signal("TERM");
+    server.until("not ready", || server.get("/ready").status == 503);
+    assert_eq!(server.get("/ready").json()["status"], "stopping");
+    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(server.post("/", "{}").status, 400);
+    let mut late = server.connect();
+    late.send(&wait());
+    server.until_metric("milepost_requests_pending", 2);
+    // A second signal ends the time.
+    server.signal("TERM");
+    for client in [&mut waiting, &mut late] {
+        assert_eq!(client.response().status, 503);
+    }
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn the_time_before_a_stop_ends() {
+    let server = Server::with_blocks(&["--drain", "100ms"]);
+    server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
 }

@@ -84,10 +84,7 @@ impl Server {
     }
 
     pub(crate) fn connect(&self) -> Client {
-        let stream = TcpStream::connect(self.address).expect("the server accepts");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
-        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout can be set");
-        Client { reader: BufReader::new(stream) }
+        Client::connect(self.address)
     }
 
     /// One GET on a new connection
@@ -177,6 +174,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server accepts");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        Self { reader: BufReader::new(stream) }
+    }
+
     pub(crate) fn send(&mut self, text: &str) {
         self.send_bytes(text.as_bytes()).expect("the server reads the request");
     }

@@ -134,9 +134,11 @@ fn paths() -> Result<Value, String> {
             ],
         ) },
     });
-    for (path, id) in [("/health", "health"), ("/ready", "ready")] {
-        let unhealthy =
-            json_response("The newest block is too old, or the store failed", "NotReady", false);
+    let old = "The newest block is too old, or the store failed";
+    let stopping =
+        "The newest block is too old, the store failed, or the server got a signal to stop";
+    for (path, id, what) in [("/health", "health", old), ("/ready", "ready", stopping)] {
+        let unhealthy = json_response(what, "NotReady", false);
         paths[path]["get"] = get(
             id,
             "Whether the server is up to date",
@@ -517,7 +519,10 @@ fn own_schemas() -> Map<String, Value> {
         ("TransactionNotification", notification),
         ("ServerStatus", status),
         ("Health", health("ok")),
-        ("NotReady", json!({ "anyOf": [health("behind"), reference("Failed")] })),
+        (
+            "NotReady",
+            json!({ "anyOf": [health("behind"), health("stopping"), reference("Failed")] }),
+        ),
         ("Failed", failed),
         ("ReceiptTransaction", receipt),
         ("BlockHeights", blocks::heights()),
