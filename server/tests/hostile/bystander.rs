@@ -1,8 +1,8 @@
 //! A client that asks one question on a schedule, on one connection and on new ones.
 //!
 //! A time counts from when the question was due, so that a stall counts for each question that was
-//! due meanwhile. Its answers have to be those that it got before any attack. Beside it, the memory of the server
-//! is sampled.
+//! due meanwhile. Its answers have to be those that it got before any attack. Beside it, the memory
+//! of the server is sampled.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -68,8 +68,9 @@ impl<'server> Bystander<'server> {
                 attack()
             });
             let mut client = self.server.connect();
-            let mut due = Instant::now();
-            while !is_over.load(SeqCst) {
+            let (mut due, mut end) = (Instant::now(), None);
+            // Those that are due before the end are asked after it.
+            while end.is_none_or(|end| due < end) {
                 if seen.delays.0.len() % 5 == 4 {
                     client = self.server.connect();
                 }
@@ -79,6 +80,7 @@ impl<'server> Bystander<'server> {
                 seen.delays.0.push(due.elapsed());
                 seen.resident = seen.resident.max(Usage::of(self.server.id()).resident);
                 due += INTERVAL;
+                end = end.or_else(|| is_over.load(SeqCst).then(Instant::now));
                 thread::sleep(due.saturating_duration_since(Instant::now()));
             }
             attacking.join().unwrap_or_else(|panic| resume_unwind(panic))
