@@ -351,7 +351,8 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
     until(|| pending() == 1).await;
 }
 
-#[tokio::test]
+// The clock is paused, and advances to the next timer when all tasks are idle.
+#[tokio::test(start_paused = true)]
 async fn bodies_that_wait_for_a_head_count() {
     let service = service();
     let address = start(&service).await;
@@ -363,6 +364,8 @@ async fn bodies_that_wait_for_a_head_count() {
         let head = format!("{head}content-type: application/json\r\ncontent-length: {BODY_LIMIT}");
         stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.unwrap();
         stream.write_all(&[b' '; BODY_LIMIT]).await.unwrap();
+        // Until it is received.
+        time::sleep(Duration::from_millis(1)).await;
         connections.push(stream);
     }
     let mut texts = Vec::new();
