@@ -142,9 +142,9 @@ pub(crate) struct ServeArgs {
     /// Maximum size of a request body
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = value_parsers::bytes)]
     pub(crate) body_limit: usize,
-    /// Maximum size of all request bodies that are held, of all responses that clients have not read
-    /// yet, of unfinished messages of WebSockets, and of 8 KiB for each request on HTTP/2 or a
-    /// WebSocket; further ones get HTTP status 503
+    /// Maximum size of all request bodies that are held, of all responses that clients have not
+    /// read yet, of unfinished messages of WebSockets, and of 8 KiB for each request on HTTP/2 or
+    /// a WebSocket; further ones get HTTP status 503
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = value_parsers::bytes)]
     pub(crate) max_buffered: usize,
     /// Maximum number of requests in one batch

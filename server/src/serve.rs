@@ -2,8 +2,8 @@
 //!
 //! The address is bound before a long import and opened after it: a port that is in use is reported
 //! at once, and requests are accepted only when all blocks are imported. SIGTERM and SIGINT end
-//! both commands alike, `serve` after the time of `--drain`: the current block is completed, pending
-//! requests are answered, and the exit code is 0.
+//! both commands alike, `serve` after the time of `--drain`: the current block is completed,
+//! pending requests are answered, and the exit code is 0.
 
 use alloc::sync::Arc;
 use core::fmt::Display;
@@ -445,8 +445,8 @@ fn describe(chain: &ChainStatus) -> String {
     }
 }
 
-/// Shuts the service down on SIGTERM or SIGINT, after `--drain` if it serves; a signal meanwhile ends
-/// that time, and one after it ends the program at once
+/// Shuts the service down on SIGTERM or SIGINT, after `--drain` if it serves; a signal meanwhile
+/// ends that time, and one after it ends the program at once
 pub(crate) fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;

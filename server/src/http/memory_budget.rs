@@ -1,11 +1,11 @@
 //! How much memory clients that send or read slowly may take, all together.
 //!
 //! A request body counts from its first byte for as long as it, or what is made of it, is held, a
-//! response until it is sent, and what a WebSocket receives until its message is whole; what exceeds
-//! the budget is refused. Nothing counts below [`UNIT`] bytes: instead every request on a connection
-//! that has many at a time counts [`REQUEST`]. Large ones leave a quarter of the budget to small
-//! ones. Not here: streams of events, which are made when the connection takes them, and one head
-//! or frame for each connection.
+//! response until it is sent, and what a WebSocket receives until its message is whole; what
+//! exceeds the budget is refused. Nothing counts below [`UNIT`] bytes: instead every request on a
+//! connection that has many at a time counts [`REQUEST`]. Large ones leave a quarter of the budget
+//! to small ones. Not here: streams of events, which are made when the connection takes them, and
+//! one head or frame for each connection.
 
 use alloc::sync::Arc;
 
@@ -103,7 +103,7 @@ pub(crate) struct RequestBody {
     permit: BodyPermit,
 }
 
-/// What a request body counts; whoever holds what was made of the body holds this as well
+/// What a request body counts, which is held beside all that was made of the body
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyPermit {
     _counted: Option<Arc<MemoryPermit>>,

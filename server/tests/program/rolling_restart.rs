@@ -1,7 +1,8 @@
 //! Two servers behind a balancer, each of which is replaced by a new one: no request fails.
 //!
-//! The balancer sends each connection to a server whose `/ready` is 200, by turns. A server begins to
-//! stop by a second signal, when the balancer has noticed the first, so that nothing depends on time.
+//! The balancer sends each connection to a server whose `/ready` is 200, by turns. A server begins
+//! to stop by a second signal, when the balancer has noticed the first, so that nothing depends on
+//! time.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,5 @@
-//! A shutdown answers requests that were sent before it and not read yet, and those that come in the
-//! time before it.
+//! A shutdown answers requests that were sent before it and not read yet, and those that come in
+//! the time before it.
 
 use serde_json::json;
 

@@ -134,11 +134,9 @@ fn paths() -> Result<Value, String> {
             ],
         ) },
     });
-    let old = "The newest block is too old, or the store failed";
-    let stopping =
-        "The newest block is too old, the store failed, or the server got a signal to stop";
-    for (path, id, what) in [("/health", "health", old), ("/ready", "ready", stopping)] {
-        let unhealthy = json_response(what, "NotReady", false);
+    for (path, id) in [("/health", "health"), ("/ready", "ready")] {
+        let text = "The newest block is too old, the store failed, or (`/ready`) the server stops";
+        let unhealthy = json_response(text, "NotReady", false);
         paths[path]["get"] = get(
             id,
             "Whether the server is up to date",
@@ -471,12 +469,12 @@ fn own_schemas() -> Map<String, Value> {
         },
         "additionalProperties": false,
     });
-    let health = |status: &str| {
+    let health = |statuses: &[&str]| {
         json!({
             "type": "object",
             "required": ["status", "head"],
             "properties": {
-                "status": { "const": status },
+                "status": { "enum": statuses },
                 "head": height(),
                 "age_seconds": { "type": ["integer", "null"], "minimum": 0 },
             },
@@ -518,11 +516,8 @@ fn own_schemas() -> Map<String, Value> {
         ("TransactionEvent", event),
         ("TransactionNotification", notification),
         ("ServerStatus", status),
-        ("Health", health("ok")),
-        (
-            "NotReady",
-            json!({ "anyOf": [health("behind"), health("stopping"), reference("Failed")] }),
-        ),
+        ("Health", health(&["ok"])),
+        ("NotReady", json!({ "anyOf": [health(&["behind", "stopping"]), reference("Failed")] })),
         ("Failed", failed),
         ("ReceiptTransaction", receipt),
         ("BlockHeights", blocks::heights()),
