@@ -92,7 +92,7 @@ fn a_wait_and_a_watch_go_on_at_the_other_release_and_back() {
             let end = watch(&server, transaction, seen.last().expect("an event")).rest();
             assert!(end.starts_with("HTTP/1.1 204"), "{end}");
             println!("servers that went on with one store: {}", STAGES.len());
-            println!("waits that were told how to go on: {}", STAGES.len() - 1);
+            println!("waits that were answered with how to go on: {}", STAGES.len() - 1);
             println!("events up to FINAL, each once: {}", seen.len());
         } else {
             assert_eq!(server.ended().code(), Some(0));
