@@ -202,7 +202,7 @@ fn commas_are_between_values_and_between_the_hosts_of_an_address() {
 #[test]
 fn a_variable_without_a_setting_is_unknown() {
     let names = [
-        "MILEPOST_TIMOUT",
+        "MILEPOST_TIMEOUTS",
         "MILEPOST_TIMEOUT",
         "MILEPOST_SETTINGS",
         "MILEPOST_FEED_TOKEN",
@@ -214,7 +214,7 @@ fn a_variable_without_a_setting_is_unknown() {
         "HOME",
     ];
     let unknown = unknown_variables(names.into_iter().map(OsString::from));
-    assert_eq!(unknown, ["MILEPOST_BACKFILL_JOBS", "MILEPOST_TIMOUT"]);
+    assert_eq!(unknown, ["MILEPOST_BACKFILL_JOBS", "MILEPOST_TIMEOUTS"]);
     // What is foreign is no setting of this program either.
     for (path, command) in commands(&all_commands()) {
         for argument in command.get_arguments().filter(|argument| is_setting(argument)) {

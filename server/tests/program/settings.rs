@@ -56,10 +56,10 @@ fn a_variable_without_a_setting_is_logged_by_its_name_alone() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
-    serve.env("MILEPOST_TIMOUT", "secret").stderr(File::create(&log).unwrap());
+    serve.env("MILEPOST_TIMEOUTS", "secret").stderr(File::create(&log).unwrap());
     drop(Server::spawn(serve));
     let log = fs::read_to_string(&log).unwrap();
-    assert!(log.contains("MILEPOST_TIMOUT: no setting has such a variable"), "{log}");
+    assert!(log.contains("MILEPOST_TIMEOUTS: no setting has such a variable"), "{log}");
     assert!(!log.contains("secret"), "{log}");
 }
 
@@ -115,8 +115,8 @@ fn a_file_of_settings_is_checked_without_a_server() {
         (&[("MILEPOST_ARCHIVE", "memory"), ("MILEPOST_FEED_TOKEN", "x")], Ok("all valid")),
         (&[("MILEPOST_MAX_WAIT", "long")], Err("note: --max-wait is set by MILEPOST_MAX_WAIT")),
         (
-            &[("MILEPOST_TIMOUT", "1s"), ("MILEPOST_ARCHIVE", "memory")],
-            Err("MILEPOST_TIMOUT: no setting has such a variable"),
+            &[("MILEPOST_TIMEOUTS", "1s"), ("MILEPOST_ARCHIVE", "memory")],
+            Err("MILEPOST_TIMEOUTS: no setting has such a variable"),
         ),
         (&[("MILEPOST_ARCHIVE_BACKFILL_JOBS", "x"), ("MILEPOST_ARCHIVE", "memory")], Err("--jobs")),
         (&[], Err("--archive-backlog: there is no archive")),
