@@ -44,6 +44,7 @@ const FEW: usize = 200;
 const SPARE: usize = 100;
 /// The options of the server, and what each of them may take; docs/OPERATING.md has the formula
 const MAX_BUFFERED: u64 = 64 << 20;
+/// In the long run as many as there are connections
 const MAX_WAITING: u64 = 4_000;
 const MAX_WATCHES: u64 = 2_000;
 const CONNECTION: u64 = 64 << 10;
@@ -66,7 +67,8 @@ fn others_are_served_while_clients_attack() {
     let connections = *CONNECTIONS;
     host::set_file_limit((connections + 2 * SPARE) as u64);
     let max_connections = (connections + SPARE) as u64;
-    let numbers = [max_connections, MAX_BUFFERED, MAX_WAITING, MAX_WATCHES];
+    let max_waiting = MAX_WAITING.max(max_connections);
+    let numbers = [max_connections, MAX_BUFFERED, max_waiting, MAX_WATCHES];
     let numbers = numbers.map(|number| number.to_string());
     let log = tempfile::NamedTempFile::new().expect("a temporary file");
     let blocks = fixture::text(fixture::shared());
@@ -90,7 +92,7 @@ fn others_are_served_while_clients_attack() {
     let bound = first
         + max_connections * CONNECTION
         + 2 * MAX_BUFFERED
-        + MAX_WAITING * WAIT
+        + max_waiting * WAIT
         + MAX_WATCHES * WATCH;
     let ((), quiet) = bystander.watch(|| thread::sleep(Duration::from_secs(1)));
     println!("no attack");
