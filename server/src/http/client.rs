@@ -14,6 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::memory_budget::MemoryBudget;
+
 tokio::task_local! {
     /// The address, with its network, of the client whose request the current task answers
     pub(crate) static CLIENT_NETWORK: IpAddr;
@@ -106,6 +108,7 @@ pub(super) struct Client {
     requests: Arc<AddressLimit>,
     _permit: Option<OwnedSemaphorePermit>,
     _connection: AddressPermit,
+    memory: MemoryBudget,
 }
 
 impl Client {
@@ -114,16 +117,33 @@ impl Client {
         requests: &Arc<AddressLimit>,
         permit: Option<OwnedSemaphorePermit>,
         connection: AddressPermit,
+        memory: &MemoryBudget,
     ) -> Self {
-        let requests = Arc::clone(requests);
-        Self { address, requests, _permit: permit, _connection: connection }
+        Self {
+            address,
+            requests: Arc::clone(requests),
+            _permit: permit,
+            _connection: connection,
+            memory: memory.of_connection(),
+        }
     }
 
     /// One of no address and without limits
     #[cfg(test)]
     pub(super) fn without_limits() -> Self {
         let requests = AddressLimit::new("requests", None);
-        Self::new(Ipv6Addr::LOCALHOST.into(), &requests, None, AddressPermit::default())
+        Self::new(
+            Ipv6Addr::LOCALHOST.into(),
+            &requests,
+            None,
+            AddressPermit::default(),
+            &MemoryBudget::new(0),
+        )
+    }
+
+    /// The memory of which its bodies and requests count
+    pub(super) const fn memory(&self) -> &MemoryBudget {
+        &self.memory
     }
 
     /// The address for which it counts

@@ -3,11 +3,12 @@
 //! A request body counts from its first byte for as long as it, or what is made of it, is held, a
 //! response until it is sent, and what a WebSocket receives until its message is whole; what
 //! exceeds the budget is refused. Nothing counts below [`UNIT`] bytes: instead every request on a
-//! connection that has many at a time counts [`REQUEST`]. Large ones leave a quarter of the budget
-//! to small ones. Not here: streams of events, which are made when the connection takes them, and
-//! one head or frame for each connection.
+//! connection that has many at a time counts [`REQUEST`]. Large ones, and all on a connection that
+//! has much already, leave a quarter of the budget to others. Not here: streams of events, which
+//! are made when the connection takes them, and one head or frame for each connection.
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
@@ -23,8 +24,11 @@ const UNIT: usize = 1 << 10;
 const REQUEST: usize = 8 << 10;
 /// Length of what is large: most answers about a transaction are smaller
 const LARGE: usize = 16 << 10;
+/// What a connection has, with all that it asks for, before the rest is for others: eight requests
+/// at a time on HTTP/2
+const OF_CONNECTION: usize = 8 * REQUEST;
 
-/// The budget of a server
+/// The budget of a server, or what a connection may have of it
 #[derive(Clone, Debug)]
 pub(super) struct MemoryBudget {
     /// Permits for [`UNIT`] bytes each
@@ -34,13 +38,26 @@ pub(super) struct MemoryBudget {
     /// Permits that large ones leave
     reserve: usize,
     limit: usize,
+    /// Permits that the connection holds
+    held: Option<Arc<AtomicUsize>>,
 }
 
 impl MemoryBudget {
     /// A budget of so many bytes
     pub(super) fn new(limit: usize) -> Self {
         let units = (limit / UNIT).min(Semaphore::MAX_PERMITS);
-        Self { free: Arc::new(Semaphore::new(units)), units, reserve: units / 4, limit }
+        Self { free: Arc::new(Semaphore::new(units)), units, reserve: units / 4, limit, held: None }
+    }
+
+    /// The same budget for one more connection
+    pub(super) fn of_connection(&self) -> Self {
+        Self { held: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Whether so many more permits, for something of this length, leave the reserve to others
+    fn is_large(&self, length: usize, more: usize) -> bool {
+        let held = self.held.as_ref().map_or(0, |held| held.load(Relaxed) + more);
+        length >= LARGE || held > OF_CONNECTION / UNIT
     }
 
     /// Bytes that count now
@@ -142,14 +159,18 @@ impl MemoryPermit {
         if more == 0 {
             return Ok(());
         }
+        let is_large = self.budget.is_large(length, more);
         let more = u32::try_from(more).map_err(|_| self.budget.used_up())?;
         let free = Arc::clone(&self.budget.free);
         // Others may acquire between this and the next line: the reserve is no exact number.
         let left = free.available_permits().saturating_sub(more as usize);
-        if length >= LARGE && left < self.budget.reserve {
+        if is_large && left < self.budget.reserve {
             return Err(self.budget.used_up());
         }
         let more = free.try_acquire_many_owned(more).map_err(|_| self.budget.used_up())?;
+        if let Some(held) = &self.budget.held {
+            held.fetch_add(more.num_permits(), Relaxed);
+        }
         match &mut self.permit {
             Some(permit) => permit.merge(more),
             None => self.permit = Some(more),
@@ -160,8 +181,18 @@ impl MemoryPermit {
     /// Counts no more than so many bytes from now on
     pub(super) fn shrink_to(&mut self, length: usize) {
         if let Some(permit) = &mut self.permit {
-            drop(permit.split(permit.num_permits().saturating_sub(length.div_ceil(UNIT))));
+            let less = permit.num_permits().saturating_sub(length.div_ceil(UNIT));
+            drop(permit.split(less));
+            if let Some(held) = &self.budget.held {
+                held.fetch_sub(less, Relaxed);
+            }
         }
+    }
+}
+
+impl Drop for MemoryPermit {
+    fn drop(&mut self) {
+        self.shrink_to(0);
     }
 }
 
@@ -181,6 +212,27 @@ mod tests {
         small[0].grow_to(LARGE - UNIT).unwrap();
         drop(large);
         small[0].grow_to(LARGE).unwrap();
+    }
+
+    #[test]
+    fn a_connection_with_many_requests_leaves_a_part_to_others() {
+        let budget = MemoryBudget::new(384 * UNIT);
+        let (many, other) = (budget.of_connection(), budget.of_connection());
+        let mut requests = Vec::new();
+        while let Ok(request) = many.request() {
+            requests.push(request);
+        }
+        assert_eq!(requests.len(), 288 * UNIT / REQUEST);
+        assert!(many.acquire(UNIT).is_err());
+        let mut others: Vec<_> = (0..8).map(|_| other.request().unwrap()).collect();
+        assert!(other.request().is_err());
+        // Those that it has had do not count.
+        others.pop();
+        others.push(other.request().unwrap());
+        drop((requests, others));
+        assert_eq!(budget.used(), 0);
+        let held = [&many, &other].map(|it| it.held.as_ref().map(|held| held.load(Relaxed)));
+        assert_eq!(held, [Some(0), Some(0)]);
     }
 
     #[test]

@@ -184,7 +184,13 @@ pub(crate) async fn serve(
             continue;
         };
         // Held by what the connection is upgraded to, too.
-        let client = Arc::new(Client::new(address, &requests_of_address, permit, address_permit));
+        let client = Arc::new(Client::new(
+            address,
+            &requests_of_address,
+            permit,
+            address_permit,
+            &context.memory,
+        ));
         let io = TokioIo::new(TimeoutStream::new(stream));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));

@@ -112,7 +112,7 @@ pub(super) fn respond(
     span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
     // A connection of HTTP/1 has one request at a time, which is part of what it takes itself.
     let is_counted = request.version() == Version::HTTP_2;
-    let counted = is_counted.then(|| context.memory.request()).transpose();
+    let counted = is_counted.then(|| client.memory().request()).transpose();
     let handler = handler(context, request, client);
     let context = Arc::clone(context);
     let respond = async move {
@@ -158,7 +158,7 @@ fn handler(
     let lengths = [path.map_or(0, str::len), request.uri().query().map_or(0, str::len)];
     let values = [IF_NONE_MATCH.as_str(), "last-event-id"].map(|name| request.headers().get(name));
     let values = values.into_iter().flatten().map(HeaderValue::len);
-    let permit = match context.memory.acquire(lengths.into_iter().chain(values).sum()) {
+    let permit = match client.memory().acquire(lengths.into_iter().chain(values).sum()) {
         Ok(permit) => permit,
         Err(error) => {
             let context = Arc::clone(context);
@@ -226,7 +226,11 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
     if *verb == Method::HEAD {
         response = without_body(response);
     }
-    response = context.memory.count(response).unwrap_or_else(|error| unaffordable(context, &error));
+    response = request
+        .client
+        .memory()
+        .count(response)
+        .unwrap_or_else(|error| unaffordable(context, &error));
     cors.add_headers(origin.as_ref(), response.headers_mut());
     response
 }

@@ -6,6 +6,7 @@
 //! the body of a time-out names none, and typed clients refuse one with more members.
 
 use alloc::borrow::Cow;
+use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core::mem;
 use core::str::FromStr;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use super::client::{AddressLimitError, AddressPermit, Client};
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
-use super::memory_budget::{MemoryPermit, RequestBody};
+use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use super::route::{HttpContext, HttpResponse, seconds};
@@ -84,6 +85,7 @@ pub(super) struct RpcRequest {
     min_height: Option<BlockHeight>,
     /// What it counts for its address, until it is answered
     permit: Result<AddressPermit, AddressLimitError>,
+    client: Arc<Client>,
 }
 
 impl RpcRequest {
@@ -91,7 +93,7 @@ impl RpcRequest {
         request: Request<Incoming>,
         url_method: Option<Cow<'static, str>>,
         origin: Option<HeaderValue>,
-        client: &Client,
+        client: &Arc<Client>,
     ) -> Self {
         let headers = request.headers();
         let (min_height, error) = match head::min_height(headers) {
@@ -103,7 +105,8 @@ impl RpcRequest {
         let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
         let body = request.into_body();
         let permit = client.begin(1);
-        Self { body, url_method, error, expects_continue, origin, wait, min_height, permit }
+        let client = Arc::clone(client);
+        Self { body, url_method, error, expects_continue, origin, wait, min_height, permit, client }
     }
 }
 
@@ -118,7 +121,9 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
         wait,
         min_height,
         permit,
+        client,
     } = request;
+    let memory = client.memory();
     let limit = context.options.body_limit;
     let accepted = error.as_ref().and_then(|error| error.accepted.clone());
     let wait = wait.map(|wait| wait.min(context.options.max_wait));
@@ -129,10 +134,10 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             }
             rejected(context, &error)
         }
-        None => match read(context, body, expects_continue, url_method.as_deref()).await {
+        None => match read(memory, body, expects_continue, url_method.as_deref(), limit).await {
             Ok((body, _method)) => {
                 let response = run(context, body, url_method, wait, min_height, permit).await;
-                let counted = context.memory.count(response);
+                let counted = memory.count(response);
                 counted.unwrap_or_else(|error| rejected(context, &error))
             }
             Err(error) => rejected(context, &error),
@@ -152,14 +157,14 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
 
 /// Reads the body of a request; the permit is for its method in the URL
 async fn read(
-    context: &HttpContext,
+    memory: &MemoryBudget,
     body: Incoming,
     expects_continue: bool,
     url_method: Option<&str>,
+    limit: usize,
 ) -> Result<(RequestBody, MemoryPermit), HttpError> {
-    let permit = context.memory.acquire(url_method.map_or(0, str::len))?;
-    let limit = context.options.body_limit;
-    let body = request_body::read(body, expects_continue, limit, &context.memory).await?;
+    let permit = memory.acquire(url_method.map_or(0, str::len))?;
+    let body = request_body::read(body, expects_continue, limit, memory).await?;
     Ok((body, permit))
 }
 

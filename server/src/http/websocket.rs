@@ -117,7 +117,7 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
         .write_buffer_size(0)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let upgraded = CountedInput::new(upgraded, context.memory.begin());
+    let upgraded = CountedInput::new(upgraded, client.memory().begin());
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
     let subscriptions = Subscriptions::new(&context.service, &client);
     let running = JoinSet::new();
@@ -269,7 +269,7 @@ impl Connection {
             return Err(format!("{MAX_RUNNING} requests of this connection are not answered yet"));
         }
         let address_permit = self.client.begin(1).map_err(|full| full.to_string())?;
-        let memory = &self.context.memory;
+        let memory = self.client.memory();
         let counted = memory.request().and_then(|permit| Ok((memory.body(text.into())?, permit)));
         let (body, permit) = counted.map_err(|error| error.message)?;
         Ok((body, permit, address_permit))
