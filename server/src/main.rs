@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 #![expect(unused_crate_dependencies, reason = "the library has all parts")]
 
+#[cfg(all(feature = "jemalloc", target_os = "linux"))]
+mod allocator;
+
 use std::process::ExitCode;
 
-#[cfg(feature = "jemalloc")]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 fn main() -> ExitCode {
+    #[cfg(all(feature = "jemalloc", target_os = "linux"))]
+    allocator::configure();
     milepost_server::main()
 }

@@ -44,6 +44,11 @@ use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
+/// How long a thread that reads the store stays without work
+///
+/// They get work by turns, so with the 10 s of the runtime all that were ever needed at a time stay
+/// for ever, each with memory that its allocator keeps for it; starting one takes 30 us.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
 /// Retention of a chain that goes on in memory, so that it can run for weeks: ten minutes, some
 /// 150 MB of a practice chain
 const MEMORY_RETENTION: Retention = Retention::Blocks(1_000);
@@ -59,6 +64,7 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
     if let Some(threads) = threads {
         builder.worker_threads(threads);
     }
+    builder.thread_keep_alive(THREAD_KEEP_ALIVE);
     builder.enable_all().build().map_err(|error| format!("cannot start threads: {error}"))
 }
 

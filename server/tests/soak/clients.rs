@@ -71,6 +71,7 @@ struct Counts {
     watches: AtomicU64,
     attacks: AtomicU64,
     repeated: AtomicU64,
+    refused: AtomicU64,
     failed: AtomicU64,
 }
 
@@ -83,6 +84,7 @@ impl fmt::Display for Counts {
             ("streams of events up to FINAL:", &self.watches),
             ("attacks:", &self.attacks),
             ("final answers that were the same again:", &self.repeated),
+            ("answers of 503 during attacks:", &self.refused),
             ("requests lost with a server:", &self.failed),
         ] {
             writeln!(formatter, "{name:40} {}", count.load(SeqCst))?;
@@ -157,11 +159,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Sends a request on a connection of its own; `None` if a restart took it
+    /// Sends a request on a connection of its own
+    ///
+    /// `None` if a restart took it, or if attacks take all memory for long responses.
     async fn fetch(&self, text: &str) -> Option<(u16, Vec<u8>)> {
         let (begin, address) = (Instant::now(), *lock(&self.address));
         let sent = time::timeout(TIMEOUT, fetch(address, text)).await;
         match sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok((503, _)) => {
+                self.counts.refused.fetch_add(1, SeqCst);
+                None
+            }
             Ok(answer) => Some(answer),
             Err(error) => {
                 self.failed(begin, &format!("{error}: {text}"));
