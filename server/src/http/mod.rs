@@ -85,8 +85,10 @@ use timeout_stream::TimeoutStream;
 /// which common proxies close theirs, so that the server never closes while a proxy sends
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// Connections that are accepted and have not had their first turn: further ones stay in the accept
-/// queue of the kernel. Connections that end after their first frames, 30,000 in a second, would else
-/// all be before the requests of other connections, which had to wait for 2 s; a turn takes 40 us.
+/// queue of the kernel
+///
+/// Otherwise connections that end after their first frames, 30,000 in a second, would all be before
+/// the requests of other connections, which had to wait for 2 s: a turn takes 40 us.
 const MAX_NEW_CONNECTIONS: usize = 64;
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);

@@ -226,11 +226,8 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
     if *verb == Method::HEAD {
         response = without_body(response);
     }
-    response = request
-        .client
-        .memory()
-        .count(response)
-        .unwrap_or_else(|error| unaffordable(context, &error));
+    let counted = request.client.memory().count(response);
+    response = counted.unwrap_or_else(|error| unaffordable(context, &error));
     cors.add_headers(origin.as_ref(), response.headers_mut());
     response
 }
