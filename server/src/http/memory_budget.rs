@@ -24,9 +24,8 @@ const UNIT: usize = 1 << 10;
 const REQUEST: usize = 8 << 10;
 /// Length of what is large: most answers about a transaction are smaller
 const LARGE: usize = 16 << 10;
-/// What a connection has, with all that it asks for, before the rest is for others: eight requests
-/// at a time on HTTP/2
-const OF_CONNECTION: usize = 8 * REQUEST;
+/// What a connection may have of what is for small ones: two requests at a time on HTTP/2
+const OF_CONNECTION: usize = 2 * REQUEST;
 
 /// The budget of a server, or what a connection may have of it
 #[derive(Clone, Debug)]
@@ -224,7 +223,7 @@ mod tests {
         }
         assert_eq!(requests.len(), 288 * UNIT / REQUEST);
         assert!(many.acquire(UNIT).is_err());
-        let mut others: Vec<_> = (0..8).map(|_| other.request().unwrap()).collect();
+        let mut others: Vec<_> = (0..2).map(|_| other.request().unwrap()).collect();
         assert!(other.request().is_err());
         // Those that it has had do not count.
         others.pop();
