@@ -120,14 +120,22 @@ pub(crate) async fn open_with(
     streams
 }
 
-/// Sends on a connection, and reads what comes back meanwhile: the kernel would stop a flood else
+/// Sends on a connection, and reads what comes back meanwhile, which is counted in bytes: the kernel
+/// would stop a flood else
 ///
 /// `false` when the server has ended the connection, or the time is over.
-pub(crate) async fn send(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> bool {
+pub(crate) async fn send(
+    stream: &mut TcpStream,
+    bytes: &[u8],
+    end: Instant,
+    answered: &mut usize,
+) -> bool {
     let (mut reader, mut writer) = stream.split();
     let answers = async {
         let mut buffer = [0; 16 << 10];
-        while reader.read(&mut buffer).await.is_ok_and(|length| length > 0) {}
+        while let Ok(length @ 1..) = reader.read(&mut buffer).await {
+            *answered += length;
+        }
     };
     let is_sent = tokio::select! {
         sent = writer.write_all(bytes) => sent.is_ok(),

