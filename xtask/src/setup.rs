@@ -45,12 +45,18 @@ enum Need {
 
 const NODE: Need = Need::Package("nodejs", "node --version");
 const NPM: Need = Need::Package("npm", "npm --version");
+const MAKE: Need = Need::Package("make", "make --version");
 const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 const MUSL: Need = Need::Package("musl-tools", "musl-gcc --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
+    Part {
+        name: "server",
+        about: "make, which builds the allocator of the server",
+        needs: &[MAKE],
+    },
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -98,7 +104,7 @@ const PARTS: [Part; 16] = [
             Need::Package("g++", "c++ --version"),
             Need::Package("binutils", "objcopy --version"),
             Need::Package("cmake", "cmake --version"),
-            Need::Package("make", "make --version"),
+            MAKE,
             Need::Package("pkg-config", "pkg-config --version"),
             Need::Package("clang-22", CLANG),
             Need::Package("libclang-rt-22-dev", CLANG),

@@ -32,11 +32,11 @@ struct Step {
 const STEPS: [Step; 17] = [
     step("fmt", "the layout of all Rust code", &[], fmt),
     step("text", "spelling, and the layout of all other code", &["text"], text::check),
-    step("clippy", "lints of all code, as errors", &[], clippy),
+    step("clippy", "lints of all code, as errors", &["server"], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
     step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
     step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
-    step("tests", "unit, documentation and cross-crate tests", &["strace"], tests),
+    step("tests", "unit, documentation and cross-crate tests", &["server", "strace"], tests),
     step("interop", "tests beside the node's crates", &[], interop),
     step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
     step(
@@ -54,10 +54,10 @@ const STEPS: [Step; 17] = [
     step(
         "features",
         "the engine without its default features, the server with its own",
-        &[],
+        &["server"],
         features,
     ),
-    step("doc", "the documentation, with warnings as errors", &[], doc),
+    step("doc", "the documentation, with warnings as errors", &["server"], doc),
     Step {
         after: &["npm", "tests"],
         ..step(
