@@ -120,8 +120,8 @@ pub(crate) async fn open_with(
     streams
 }
 
-/// Sends on a connection, and reads what comes back meanwhile, which is counted in bytes: the kernel
-/// would stop a flood else
+/// Sends on a connection, and reads what comes back meanwhile, or the kernel would stop a flood;
+/// counts what it reads in bytes
 ///
 /// `false` when the server has ended the connection, or the time is over.
 pub(crate) async fn send(
