@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -152,8 +153,7 @@ pub(crate) async fn streams(target: Target) -> String {
     let mut held = open(Target { connections, ..target }, &bytes).await;
     time::sleep(target.duration).await;
     let mut statuses = Statuses::default();
-    for stream in &mut held {
-        let kinds = frames_of(stream).await;
+    for kinds in join_all(held.iter_mut().map(frames_of)).await {
         let count = |kind: u8| kinds.iter().filter(|it| **it == kind).count();
         assert!(count(HEADERS) <= STREAMS as usize, "{} streams are answered", count(HEADERS));
         let is_refused = count(RST_STREAM) > 0 || count(GOAWAY) > 0;
@@ -164,6 +164,8 @@ pub(crate) async fn streams(target: Target) -> String {
 }
 
 /// The kinds of the frames that were received
+///
+/// Of all connections at a time: a client that reads none of the server's pings is disconnected.
 async fn frames_of(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = time::timeout(Duration::from_millis(300), stream.read_to_end(&mut bytes)).await;
@@ -213,8 +215,7 @@ pub(crate) async fn waits(target: Target) -> String {
     let mut held = open(Target { connections, ..target }, &bytes).await;
     time::sleep(target.duration).await;
     let mut waiting = 0;
-    for stream in &mut held {
-        let kinds = frames_of(stream).await;
+    for kinds in join_all(held.iter_mut().map(frames_of)).await {
         assert!(!kinds.is_empty() && !kinds.contains(&GOAWAY), "{kinds:?}");
         waiting += STREAMS as usize - kinds.iter().filter(|kind| **kind == HEADERS).count();
     }

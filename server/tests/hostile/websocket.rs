@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
@@ -48,29 +49,35 @@ async fn connect(target: Target) -> Vec<TcpStream> {
 /// Fragments up to the limit of a message, with pongs between them
 pub(crate) async fn fragments(target: Target) -> String {
     let mut streams = connect(target).await;
-    let (end, mut sent, mut head) = (Instant::now() + target.duration, 0_u64, FIRST);
+    let end = Instant::now() + target.duration;
     let fragment = vec![b' '; 256 << 10];
-    // The last 256 KiB of 4 MiB are missing.
-    for _ in 0..15 {
-        for stream in &mut streams {
-            let bytes = [frame(head, &fragment), frame(PONG, b"")].concat();
-            let written = time::timeout(Duration::from_millis(50), stream.write_all(&bytes)).await;
-            sent += if matches!(written, Ok(Ok(()))) { bytes.len() as u64 } else { 0 };
+    let [first, more] =
+        [FIRST, MORE].map(|head| [frame(head, &fragment), frame(PONG, b"")].concat());
+    let send = async |stream: &mut TcpStream| {
+        let mut sent = 0;
+        // The last 256 KiB of 4 MiB are missing.
+        for index in 0..15 {
+            let bytes = if index == 0 { &first } else { &more };
+            match time::timeout_at(end, stream.write_all(bytes)).await {
+                Ok(Ok(())) => sent += bytes.len(),
+                _ => break,
+            }
         }
-        head = MORE;
-    }
+        sent
+    };
+    let sent: usize = join_all(streams.iter_mut().map(send)).await.into_iter().sum();
     time::sleep_until(end).await;
-    let mut statuses = Statuses::default();
-    for stream in &mut streams {
+    let read = async |stream: &mut TcpStream| {
         let mut answer = Vec::new();
         let read = time::timeout(Duration::from_millis(20), stream.read_to_end(&mut answer)).await;
-        let is_refused = answer.windows(2).any(|code| code == AGAIN);
-        statuses.add(match read {
-            _ if is_refused => "refused",
+        match read {
+            _ if answer.windows(2).any(|code| code == AGAIN) => "refused",
             Ok(_) => "closed",
             Err(_) => "open",
-        });
-    }
+        }
+    };
+    let mut statuses = Statuses::default();
+    join_all(streams.iter_mut().map(read)).await.into_iter().for_each(|it| statuses.add(it));
     assert!(statuses.count("open") > 0, "{}", statuses.text());
     assert!(statuses.count("refused") > 0 || !target.is_too_much, "{}", statuses.text());
     format!("{} connections, {} MB sent: {}", streams.len(), sent / 1_000_000, statuses.text())
@@ -80,14 +87,18 @@ pub(crate) async fn fragments(target: Target) -> String {
 pub(crate) async fn waits(target: Target) -> String {
     let mut streams = connect(target).await;
     let message = frame(WHOLE, format!("{}{}", wait(), " ".repeat(128 << 10)).as_bytes());
-    let mut sent = 0;
-    for _ in 0..REQUESTS {
-        for stream in &mut streams {
-            let written = time::timeout(Duration::from_secs(1), stream.write_all(&message)).await;
-            sent += usize::from(matches!(written, Ok(Ok(()))));
+    let end = Instant::now() + target.duration;
+    let send = async |stream: &mut TcpStream| {
+        let mut sent = 0;
+        while sent < REQUESTS
+            && matches!(time::timeout_at(end, stream.write_all(&message)).await, Ok(Ok(())))
+        {
+            sent += 1;
         }
-    }
-    time::sleep(target.duration).await;
+        sent
+    };
+    let sent: usize = join_all(streams.iter_mut().map(send)).await.into_iter().sum();
+    time::sleep_until(end).await;
     assert!(sent > streams.len(), "{sent} of {} sent", REQUESTS * streams.len());
     format!("{sent} requests on {} connections", streams.len())
 }
