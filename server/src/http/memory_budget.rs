@@ -72,9 +72,7 @@ impl MemoryBudget {
     /// Counts so many bytes until the result is dropped; nothing below [`UNIT`]
     pub(super) fn acquire(&self, length: usize) -> Result<MemoryPermit, HttpError> {
         let mut permit = self.begin();
-        if length >= UNIT {
-            permit.grow_to(length)?;
-        }
+        permit.grow_to(length)?;
         Ok(permit)
     }
 
@@ -151,8 +149,11 @@ pub(super) struct MemoryPermit {
 }
 
 impl MemoryPermit {
-    /// Counts at least so many bytes from now on
+    /// Counts at least so many bytes from now on; nothing below [`UNIT`]
     pub(super) fn grow_to(&mut self, length: usize) -> Result<(), HttpError> {
+        if length < UNIT {
+            return Ok(());
+        }
         let units = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let more = length.div_ceil(UNIT).saturating_sub(units);
         if more == 0 {
@@ -238,8 +239,9 @@ mod tests {
     fn what_is_counted_is_free_again_when_it_is_dropped() {
         let budget = MemoryBudget::new(10 * UNIT);
         let mut body = budget.begin();
-        for length in [1, UNIT, UNIT + 1, 4 * UNIT] {
+        for (length, used) in [(UNIT - 1, 0), (UNIT, 1), (UNIT + 1, 2), (4 * UNIT, 4)] {
             body.grow_to(length).unwrap();
+            assert_eq!(budget.used(), used * UNIT);
         }
         assert_eq!((budget.free.available_permits(), budget.used()), (6, 4 * UNIT));
         let response = budget.acquire(6 * UNIT).unwrap();
