@@ -29,6 +29,7 @@ mod memory_budget;
 mod page;
 mod prefer;
 mod query_string;
+mod read_turns;
 mod request_body;
 mod request_context;
 mod response_body;
@@ -78,6 +79,7 @@ use crate::upstream::Upstreams;
 use client::{AddressLimit, Client};
 use discovery::Documents;
 use memory_budget::MemoryBudget;
+use read_turns::ReadTurns;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
 
@@ -156,6 +158,7 @@ pub(crate) async fn serve(
     let requests_of_address = AddressLimit::new("requests", context.options.address_requests);
     let connections = GracefulShutdown::new();
     let new_connections = Arc::new(Semaphore::new(MAX_NEW_CONNECTIONS));
+    let read_turns = ReadTurns::new();
     let builder = builder();
     let accept_end = async {
         service.shutdown_signal().await;
@@ -194,7 +197,7 @@ pub(crate) async fn serve(
             address_permit,
             &context.memory,
         ));
-        let io = TokioIo::new(TimeoutStream::new(stream));
+        let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| route::respond(&context, request, &client))
