@@ -275,7 +275,10 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         address_requests: args.address_requests,
         max_wait: args.max_wait,
     };
-    http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options).await;
+    let serving =
+        http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options);
+    // As a task: this thread would have to be woken for each connection, as it runs no others.
+    tokio::spawn(serving).await.map_err(|error| error.to_string())?;
     #[cfg(unix)]
     let _ = backups.await;
     info!("stopped");
