@@ -103,6 +103,7 @@ fn others_are_served_while_clients_attack() {
         is_too_much: true,
         duration: Duration::from_secs(if is_long() { 5 } else { 1 }),
     };
+    let mut late = Vec::new();
     for attack in Attack::all() {
         let before = Usage::of(server.id());
         let (report, seen) = bystander.watch(|| attack.run(&target));
@@ -127,14 +128,13 @@ fn others_are_served_while_clients_attack() {
             attack.name,
             seen.resident
         );
-        assert!(
-            !is_long() || seen.delays.quantile(0.99) <= MAX_DELAY,
-            "{}: {}",
-            attack.name,
-            seen.delays
-        );
+        if is_long() && seen.delays.quantile(0.99) > MAX_DELAY {
+            late.push(attack.name);
+        }
     }
     let logged = fs::read_to_string(log.path()).expect("the file is there");
     assert!(logged.lines().count() < 10, "clients can fill the log: {logged}");
     println!("bound of memory: {} MB", bound / 1_000_000);
+    // After all attacks, whose figures are of use together.
+    assert!(late.is_empty(), "others wait for longer than {MAX_DELAY:?} during {late:?}");
 }
