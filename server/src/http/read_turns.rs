@@ -1,4 +1,5 @@
-//! Turns of connections that always have more to read: few at a time, in the order of their queue.
+//! Turns of connections that always have more to read, or have ended: few at a time, in the order
+//! of their queue.
 //!
 //! A task that wakes itself goes to the queue of its thread, which overflows into the queue of all
 //! threads; threads rarely look there while they have tasks of their own. With hundreds of such
@@ -42,7 +43,7 @@ impl ReadTurns {
 }
 
 impl Turn {
-    /// Ready when the connection may read again
+    /// Ready when it is the connection's turn
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         Pin::new(&mut self.0).poll(context).map(|_| ())
     }
