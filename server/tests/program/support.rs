@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::env;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -18,6 +19,12 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A command of the program
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
+    // How large a test is, is no setting of the program.
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("MILEPOST_") {
+            command.env_remove(name);
+        }
+    }
     command.args(args).env("MILEPOST_LOG", "warn").stdin(Stdio::null());
     command
 }
