@@ -35,7 +35,7 @@ pub(super) struct TimeoutStream<S> {
     turns: ReadTurns,
     /// The turn that reads wait for
     turn: Option<Turn>,
-    /// How the stream ended, until the turn in which the connection is told
+    /// How the stream ended, until that is reported in the turn of the connection
     end: Option<io::Result<()>>,
     /// Number of bytes received, counted up to [`PREFACE_LEN`]
     received: usize,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_that_end_at_a_time_are_told_by_turns() {
+    async fn connections_that_end_at_a_time_are_reported_by_turns() {
         let turns = ReadTurns::new();
         let ended = Arc::new(AtomicUsize::new(0));
         for _ in 0..100 {
