@@ -57,6 +57,10 @@ impl Answer {
         self,
         mut count: impl FnMut(usize) -> io::Result<()>,
     ) -> io::Result<ResponseBody> {
+        count(match &self.body {
+            ResponseBody::Contiguous(response) => response.body.len(),
+            ResponseBody::Chunks(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
+        })?;
         let Some(mut rest) = self.rest else { return Ok(self.body) };
         let (mut body, kind) = match self.body {
             ResponseBody::Contiguous(response) => (response.body, response.kind),

@@ -9,6 +9,7 @@
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::io;
 
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
@@ -143,7 +144,7 @@ impl AsRef<[u8]> for RequestBody {
 
 /// What counts of the budget, until this is dropped
 #[derive(Debug)]
-pub(super) struct MemoryPermit {
+pub(crate) struct MemoryPermit {
     budget: MemoryBudget,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -178,8 +179,13 @@ impl MemoryPermit {
         Ok(())
     }
 
+    /// As [`Self::grow_to`], where a response is read
+    pub(crate) fn count(&mut self, length: usize) -> io::Result<()> {
+        self.grow_to(length).map_err(|error| io::Error::other(error.message))
+    }
+
     /// Counts no more than so many bytes from now on
-    pub(super) fn shrink_to(&mut self, length: usize) {
+    pub(crate) fn shrink_to(&mut self, length: usize) {
         if let Some(permit) = &mut self.permit {
             let less = permit.num_permits().saturating_sub(length.div_ceil(UNIT));
             drop(permit.split(less));

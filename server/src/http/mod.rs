@@ -67,7 +67,7 @@ pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use listener::PipeListener;
-pub(crate) use memory_budget::{BodyPermit, RequestBody};
+pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;

@@ -187,7 +187,8 @@ pub(super) async fn answer(
     let mut answer = match &context.upstreams {
         // Boxed, so that a server which forwards nothing has smaller futures.
         Some(upstreams) => {
-            Box::pin(upstreams.respond(&context.service, body, url_method, options)).await
+            let memory = context.memory.begin();
+            Box::pin(upstreams.respond(&context.service, body, url_method, options, memory)).await
         }
         None => waiting::respond(&context.service, body, url_method, options).await,
     };

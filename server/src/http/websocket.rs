@@ -285,15 +285,11 @@ async fn respond(
 ) -> (Message, MemoryPermit) {
     let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
     let answer = answer(context, body, None, options).await;
-    let mut grow = |length| permit.grow_to(length).map_err(|error| io::Error::other(error.message));
-    let message = match answer.into_whole(&mut grow).await {
-        Ok(body) => {
-            let message = message_of(body);
-            grow(message.len()).map(|()| message)
-        }
-        Err(error) => Err(error),
+    let message = match answer.into_whole(|length| permit.count(length)).await {
+        Ok(body) => message_of(body),
+        Err(error) => unavailable(id, error.to_string()),
     };
-    (message.unwrap_or_else(|error| unavailable(id, error.to_string())), permit)
+    (message, permit)
 }
 
 fn unavailable(id: &RequestId, error: String) -> Message {

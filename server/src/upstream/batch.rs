@@ -5,8 +5,9 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::mem;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use futures_util::{StreamExt as _, future, stream};
 use hyper::body::Bytes;
@@ -18,7 +19,7 @@ use serde_json::value::RawValue;
 use super::Upstreams;
 use super::call::Call;
 use super::pool::MAX_RESPONSE;
-use crate::http::RequestBody;
+use crate::http::{MemoryPermit, RequestBody};
 use crate::metrics::MethodLabel;
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
@@ -26,13 +27,40 @@ use crate::waiting::{self, Answer, WaitOptions};
 /// Calls of a batch that are answered at a time
 const CONCURRENCY: usize = 16;
 
-/// Answers a body that is an array
+/// What is kept of the responses to a batch until the last one is there
+struct Kept {
+    /// Not more than one response can have
+    length: usize,
+    /// Counts as much
+    memory: MemoryPermit,
+}
+
+impl Kept {
+    fn grow(&mut self, more: usize) -> io::Result<()> {
+        let length = self.length.saturating_add(more);
+        if length > MAX_RESPONSE {
+            let message = format!("the responses to the batch have more than {MAX_RESPONSE} bytes");
+            return Err(io::Error::other(message));
+        }
+        self.memory.count(length)?;
+        self.length = length;
+        Ok(())
+    }
+
+    fn shrink(&mut self, less: usize) {
+        self.length -= less;
+        self.memory.shrink_to(self.length);
+    }
+}
+
+/// Answers a body that is an array; `memory` is for what is kept of the responses
 pub(super) async fn respond(
     upstreams: &Arc<Upstreams>,
     service: &Arc<Service>,
     body: RequestBody,
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
+    memory: MemoryPermit,
 ) -> Answer {
     let url = url_method.as_deref();
     let (request, texts) = (service.parse(body.as_ref(), url), body.as_ref());
@@ -72,13 +100,12 @@ pub(super) async fn respond(
         };
         (body, answer.unreached, answer.retry_after)
     };
-    // What is in memory until the last response is there is not more than one response can be.
-    let budget = &AtomicUsize::new(MAX_RESPONSE);
+    let kept = &Mutex::new(Kept { length: 0, memory });
     let others = stream::iter(others).map(|call| async move {
         let id = call.id.clone();
         let answer = upstreams.answer(service, call, options).await;
         let retry_after = answer.retry_after;
-        let (body, unreached) = read(answer, budget).await.unwrap_or_else(|error| {
+        let (body, unreached) = read(answer, kept).await.unwrap_or_else(|error| {
             let mut body = Vec::new();
             RpcError::Unavailable { message: error.to_string() }.write(&id, &mut body);
             (body, Vec::new())
@@ -114,26 +141,22 @@ pub(super) async fn respond(
 
 /// The whole body of an answer, within what the batch may keep, and the transactions that it waited
 /// for without a result
-async fn read(answer: Answer, budget: &AtomicUsize) -> io::Result<(Vec<u8>, Vec<CryptoHash>)> {
-    let take = |bytes: &[u8]| {
-        let left = |left: usize| left.checked_sub(bytes.len());
-        budget.fetch_update(Relaxed, Relaxed, left).map(|_| ()).map_err(|_| {
-            io::Error::other(format!(
-                "the responses to the batch have more than {MAX_RESPONSE} bytes"
-            ))
-        })
+async fn read(mut answer: Answer, kept: &Mutex<Kept>) -> io::Result<(Vec<u8>, Vec<CryptoHash>)> {
+    // No code that can panic runs under this lock.
+    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut length = 0;
+    let mut count = |whole: usize| {
+        lock().grow(whole - length)?;
+        length = whole;
+        Ok(())
     };
-    let mut body = match answer.body {
-        ResponseBody::Contiguous(response) => response.body,
-        ResponseBody::Chunks(chunks) => chunks.concat(),
-    };
-    take(&body)?;
-    if let Some(mut rest) = answer.rest {
-        while let Some(piece) = rest.recv().await {
-            let piece = piece?;
-            take(&piece)?;
-            body.extend_from_slice(&piece);
+    let unreached = mem::take(&mut answer.unreached);
+    match answer.into_whole(&mut count).await {
+        Ok(ResponseBody::Contiguous(response)) => Ok((response.body, unreached)),
+        Ok(ResponseBody::Chunks(chunks)) => Ok((chunks.concat(), unreached)),
+        Err(error) => {
+            lock().shrink(length);
+            Err(error)
         }
     }
-    Ok((body, answer.unreached))
 }

@@ -22,13 +22,14 @@ use super::methods::Route;
 use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse};
 use super::submission::Submissions;
 use super::{batch, history};
-use crate::http::RequestBody;
+use crate::http::{MemoryPermit, RequestBody};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::{Responded, Service};
 use crate::waiting::{self, Answer, Rest, WaitOptions};
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
 const MAX_FORWARDED: usize = 512;
+
 /// The upstreams that requests are forwarded to
 #[derive(Debug)]
 pub(crate) struct Upstreams {
@@ -55,16 +56,17 @@ impl Upstreams {
     }
 
     /// Answers a request body as [`waiting::respond`] does, and what the engine does not answer by
-    /// the upstreams
+    /// the upstreams; `memory` is for what is kept of responses until the last one is there
     pub(crate) async fn respond(
         self: &Arc<Self>,
         service: &Arc<Service>,
         body: RequestBody,
         url_method: Option<Cow<'static, str>>,
         options: WaitOptions,
+        memory: MemoryPermit,
     ) -> Answer {
         if body.as_ref().trim_ascii_start().starts_with(b"[") {
-            return batch::respond(self, service, body, url_method, options).await;
+            return batch::respond(self, service, body, url_method, options, memory).await;
         }
         let Responded { label, state, retry_after } =
             service.respond(body.clone(), url_method.clone()).await;

@@ -313,6 +313,26 @@ fn a_long_response_is_passed_on_as_it_is() {
 }
 
 #[test]
+fn a_batch_keeps_no_more_responses_than_the_server_may_hold() {
+    let long = Value::from("x".repeat(1 << 20));
+    let upstream = Upstream::start(move |_| Scripted::Result(long.clone()));
+    let server = forward(&[&upstream.url()], &["--max-buffered", "4MiB"]);
+    let batch = format!("[{}]", [(); 8].map(|()| block_call()).join(","));
+    let responses = server.post("/", &batch).json();
+    let responses = responses.as_array().unwrap();
+    let whole = responses.iter().filter(|it| it["result"].as_str().map(str::len) == Some(1 << 20));
+    // A quarter is left to small ones.
+    assert!((1..=2).contains(&whole.count()) && responses.len() == 8);
+    let refused = responses.iter().filter_map(|it| it["error"]["data"].as_str());
+    for text in refused {
+        assert!(text.contains("all of the limit of 4194304 bytes"), "{text}");
+    }
+    server.until_metric("milepost_buffered_bytes", 0);
+    let pair = server.post("/", &format!("[{}]", [(); 2].map(|()| block_call()).join(","))).json();
+    assert!(pair[0]["result"].is_string() && pair[1]["result"].is_string());
+}
+
+#[test]
 fn old_transactions_are_asked_of_the_upstream() {
     let old = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
     let young = "11111111111111111111111111111112";
