@@ -90,8 +90,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// queue of the kernel
 ///
 /// Otherwise connections that end after their first frames, 30,000 in a second, would all be before
-/// the requests of other connections, which had to wait for 2 s. With their tasks these are half of
-/// what the queue of a thread takes, 256 tasks; 128 already made others wait for 1 s at times.
+/// the requests of other connections, which had to wait for 2 s. This is a quarter of the 256 tasks
+/// that the queue of a thread takes; with 128, others had to wait for 1 s at times.
 const MAX_NEW_CONNECTIONS: usize = 64;
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);

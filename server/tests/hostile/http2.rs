@@ -158,8 +158,11 @@ pub(crate) async fn streams(target: Target) -> String {
         let ended = frames.iter().filter(|it| it.ends_stream()).count();
         let open = count(&frames, HEADERS) - ended;
         assert!(open <= STREAMS as usize, "{open} streams are open");
-        let refused = ended + count(&frames, RST_STREAM) + count(&frames, GOAWAY);
-        statuses.add(if refused > 0 { "refused" } else { "held" });
+        let reset = count(&frames, RST_STREAM);
+        let is_ended = count(&frames, GOAWAY) > 0;
+        let known = open + ended + reset;
+        assert!(is_ended || known == 4 * STREAMS as usize, "{known} streams have a response");
+        statuses.add(if is_ended || reset + ended > 0 { "refused" } else { "held" });
     }
     assert_eq!(statuses.count("refused"), connections, "{}", statuses.text());
     format!("{} streams on {connections} connections: {}", 4 * STREAMS, statuses.text())
