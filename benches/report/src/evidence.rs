@@ -49,9 +49,9 @@ const SECTIONS: &[(&str, &str)] = &[
     (
         "hostile-http",
         "A server of two processors is attacked over 10,000 connections, or over twenty that send as fast as they can, five\n\
-         seconds each, by a program on the same machine. Another client asks for a transaction each 20 ms, each fifth time on\n\
-         a new connection; all its answers have to be right, and 99 of 100 within 100 ms of when they were due, also if it\n\
-         could not ask earlier. Memory is what is resident.",
+         seconds each, by a program on the same machine. Another client, of another address, asks for a\n\
+         transaction each 20 ms, each fifth time on a new connection; all its answers have to be right, and 99 of 100 within\n\
+         100 ms of when they were due, also if it could not ask earlier. Memory is what is resident.",
     ),
     (
         "soak",

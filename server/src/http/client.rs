@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::memory_budget::MemoryBudget;
+use crate::service::Service;
 
 tokio::task_local! {
     /// The address, with its network, of the client whose request the current task answers
@@ -92,7 +93,7 @@ impl Drop for AddressPermit {
 }
 
 /// The address that counts for this one
-fn network_of(address: IpAddr) -> IpAddr {
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
@@ -109,6 +110,7 @@ pub(super) struct Client {
     _permit: Option<OwnedSemaphorePermit>,
     _connection: AddressPermit,
     memory: MemoryBudget,
+    _counted: Option<CountedConnection>,
 }
 
 impl Client {
@@ -118,6 +120,7 @@ impl Client {
         permit: Option<OwnedSemaphorePermit>,
         connection: AddressPermit,
         memory: &MemoryBudget,
+        counted: Option<CountedConnection>,
     ) -> Self {
         Self {
             address,
@@ -125,6 +128,7 @@ impl Client {
             _permit: permit,
             _connection: connection,
             memory: memory.of_connection(),
+            _counted: counted,
         }
     }
 
@@ -138,6 +142,7 @@ impl Client {
             None,
             AddressPermit::default(),
             &MemoryBudget::new(0),
+            None,
         )
     }
 
@@ -154,6 +159,28 @@ impl Client {
     /// Counts requests, and transactions that are watched, for the address
     pub(super) fn begin(&self, count: usize) -> Result<AddressPermit, AddressLimitError> {
         self.requests.acquire(self.address, count)
+    }
+}
+
+/// Counts a connection in the metrics until it is dropped
+pub(super) struct CountedConnection(Arc<Service>);
+
+impl CountedConnection {
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        service.metrics.connected();
+        Self(service)
+    }
+}
+
+impl Drop for CountedConnection {
+    fn drop(&mut self) {
+        self.0.metrics.disconnected();
+    }
+}
+
+impl fmt::Debug for CountedConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CountedConnection").finish_non_exhaustive()
     }
 }
 

@@ -26,6 +26,7 @@ mod head;
 mod hostile_tests;
 mod listener;
 mod memory_budget;
+mod new_connections;
 mod page;
 mod prefer;
 mod query_string;
@@ -56,6 +57,8 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use milepost::rpc::Limits;
 use tokio::sync::Semaphore;
+use tokio::task::coop::unconstrained;
+use tokio::task::yield_now;
 use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
@@ -76,9 +79,10 @@ use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
 use crate::upstream::Upstreams;
-use client::{AddressLimit, Client};
+use client::{AddressLimit, Client, CountedConnection};
 use discovery::Documents;
 use memory_budget::MemoryBudget;
+use new_connections::NewConnections;
 use read_turns::ReadTurns;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
@@ -86,13 +90,14 @@ use timeout_stream::TimeoutStream;
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
 /// which common proxies close theirs, so that the server never closes while a proxy sends
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-/// Connections that are accepted and have not had their first turn: further ones stay in the accept
-/// queue of the kernel
+/// Connections that are started and have not had their first turn: further ones wait for it
 ///
 /// Otherwise connections that end after their first frames, 30,000 in a second, would all be before
 /// the requests of other connections, which had to wait for 2 s. This is a quarter of the 256 tasks
-/// that the queue of a thread takes; with 128, others had to wait for 1 s at times.
-const MAX_NEW_CONNECTIONS: usize = 64;
+/// that the queue of a thread takes.
+const MAX_FIRST_TURNS: usize = 64;
+/// Connections that are accepted before other tasks run: some 2 ms
+const ACCEPTS_AT_A_TIME: usize = 256;
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Maximum size of the head of an HTTP/1 request, 431 beyond it: hyper's default is 408 KiB, which
@@ -157,58 +162,20 @@ pub(crate) async fn serve(
         AddressLimit::new("connections", context.options.address_connections);
     let requests_of_address = AddressLimit::new("requests", context.options.address_requests);
     let connections = GracefulShutdown::new();
-    let new_connections = Arc::new(Semaphore::new(MAX_NEW_CONNECTIONS));
+    let first_turns = Arc::new(Semaphore::new(MAX_FIRST_TURNS));
     let read_turns = ReadTurns::new();
     let builder = builder();
-    let accept_end = async {
-        service.shutdown_signal().await;
-        time::sleep(ACCEPT_GRACE).await;
-    };
-    let mut accept_end = pin!(accept_end);
-    loop {
-        // The permits come first: without them, clients wait in the accept queue of the kernel.
-        let accepted = async {
-            // The semaphores are never closed.
-            let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
-            let new = Arc::clone(&new_connections).acquire_owned().await.ok();
-            (permit, new, listener.accept().await)
-        };
-        let (permit, new, stream, address) = tokio::select! {
-            biased;
-            () = accept_end.as_mut() => break,
-            (permit, new, accepted) = accepted => match accepted {
-                Ok((stream, address)) => (permit, new, stream, address),
-                Err(error) => {
-                    handle_accept_error(&error).await;
-                    continue;
-                }
-            },
-        };
-        let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
-            // Closed at once: a response would take as long as the client likes.
-            context.service.metrics.connection_refused();
-            continue;
-        };
-        // Held by what the connection is upgraded to, too.
-        let client = Arc::new(Client::new(
-            address,
-            &requests_of_address,
-            permit,
-            address_permit,
-            &context.memory,
-        ));
+    let start = |NewConnection { stream, client }, first_turn| {
         let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| route::respond(&context, request, &client))
         });
         let connection = connections.watch(connection.into_owned());
-        let service = Arc::clone(&service);
         tokio::spawn(async move {
-            let _counted = CountedConnection::new(&service);
             let mut connection = pin!(connection);
             let first = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context))).await;
-            drop(new);
+            drop(first_turn);
             let ended = match first {
                 Poll::Ready(ended) => ended,
                 Poll::Pending => connection.await,
@@ -218,7 +185,64 @@ pub(crate) async fn serve(
             }
             drop(client);
         });
-    }
+    };
+    let accept_end = async {
+        service.shutdown_signal().await;
+        time::sleep(ACCEPT_GRACE).await;
+    };
+    let mut accept_end = pin!(accept_end);
+    let mut new_connections = NewConnections::new();
+    let mut accepted_count = 0;
+    // A task of the runtime has a budget, which some dozens of connections would use up.
+    let accepting = unconstrained(async {
+        loop {
+            // The semaphores are never closed.
+            let first_turn = Arc::clone(&first_turns).acquire_owned();
+            // The permit comes first: without it, clients wait in the accept queue of the kernel.
+            let accepted = async {
+                let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
+                (permit, listener.accept().await)
+            };
+            let (permit, stream, address) = tokio::select! {
+                biased;
+                () = accept_end.as_mut() => break,
+                first_turn = first_turn, if !new_connections.is_empty() => {
+                    if let Some(new) = new_connections.pop() {
+                        start(new, first_turn.ok());
+                    }
+                    continue;
+                }
+                (permit, accepted) = accepted => match accepted {
+                    Ok((stream, address)) => (permit, stream, address),
+                    Err(error) => {
+                        handle_accept_error(&error).await;
+                        continue;
+                    }
+                },
+            };
+            accepted_count += 1;
+            if accepted_count % ACCEPTS_AT_A_TIME == 0 {
+                yield_now().await;
+            }
+            let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
+                // Closed at once: a response would take as long as the client likes.
+                context.service.metrics.connection_refused();
+                continue;
+            };
+            // Held by what the connection is upgraded to, too.
+            let client = Arc::new(Client::new(
+                address,
+                &requests_of_address,
+                permit,
+                address_permit,
+                &context.memory,
+                Some(CountedConnection::new(Arc::clone(&service))),
+            ));
+            new_connections.push(address, NewConnection { stream, client });
+        }
+    });
+    accepting.await;
+    core::iter::from_fn(|| new_connections.pop()).for_each(|new| start(new, None));
     drop(listener);
     let all = u32::try_from(limit).unwrap_or(u32::MAX);
     let ended = async {
@@ -277,18 +301,8 @@ async fn handle_accept_error(error: &io::Error) {
     }
 }
 
-/// Counts a connection in the metrics until it is dropped
-struct CountedConnection<'service>(&'service Service);
-
-impl<'service> CountedConnection<'service> {
-    fn new(service: &'service Service) -> Self {
-        service.metrics.connected();
-        Self(service)
-    }
-}
-
-impl Drop for CountedConnection<'_> {
-    fn drop(&mut self) {
-        self.0.metrics.disconnected();
-    }
+/// A connection that is accepted and not yet served
+struct NewConnection<Stream> {
+    stream: Stream,
+    client: Arc<Client>,
 }

@@ -30,7 +30,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::debug;
 
-use super::CountedConnection;
 use super::client::{AddressPermit, CLIENT_NETWORK, Client};
 use super::counted_input::{BUFFER, CountedInput};
 use super::memory_budget::{MemoryPermit, RequestBody};
@@ -109,8 +108,6 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => return debug!("no upgrade: {error}"),
     };
-    let service = Arc::clone(&context.service);
-    let _counted = CountedConnection::new(&service);
     let limit = context.options.body_limit.min(MAX_MESSAGE);
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER)

@@ -5,6 +5,7 @@
 //! of the server is sampled.
 
 use core::fmt;
+use core::net::{Ipv4Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use core::time::Duration;
 use std::panic::resume_unwind;
@@ -12,19 +13,25 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
+use tokio::net::TcpSocket;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::fixture;
 use crate::host::Usage;
-use crate::support::{Server, post, request};
+use crate::support::{Client, Server, post, request};
 
 /// Time between two questions
 const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Its address: not that of the attackers, which have 127.0.0.1
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// The client, and what it asks
 pub(crate) struct Bystander<'server> {
     server: &'server Server,
     question: String,
     answer: Vec<u8>,
+    runtime: Runtime,
 }
 
 /// What was seen during an attack
@@ -54,7 +61,19 @@ impl<'server> Bystander<'server> {
         let body = question();
         let response = server.post("/", &body);
         assert_eq!(response.status, 200, "{}", response.text());
-        Self { server, question: post("/", &body), answer: response.body }
+        let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
+        Self { server, question: post("/", &body), answer: response.body, runtime }
+    }
+
+    fn connect(&self) -> Client {
+        let connected = self.runtime.block_on(async {
+            let socket = TcpSocket::new_v4()?;
+            socket.bind(SocketAddr::from((ADDRESS, 0)))?;
+            socket.connect(self.server.address).await?.into_std()
+        });
+        let stream = connected.expect("the server accepts");
+        stream.set_nonblocking(false).expect("it can block");
+        Client::over(stream)
     }
 
     /// Asks while `attack` runs, and returns what that returns
@@ -67,12 +86,12 @@ impl<'server> Bystander<'server> {
                 let _over = SetOnDrop(&is_over);
                 attack()
             });
-            let mut client = self.server.connect();
+            let mut client = self.connect();
             let (mut due, mut end) = (Instant::now(), None);
             // Those that are due before the end are asked after it.
             while end.is_none_or(|end| due < end) {
                 if seen.delays.0.len() % 5 == 4 {
-                    client = self.server.connect();
+                    client = self.connect();
                 }
                 client.send(&self.question);
                 let response = client.response();

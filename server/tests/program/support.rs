@@ -182,7 +182,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("the server accepts");
+        Self::over(TcpStream::connect(address).expect("the server accepts"))
+    }
+
+    /// Over a connection that blocks
+    pub(crate) fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
         stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout can be set");
         Self { reader: BufReader::new(stream) }
