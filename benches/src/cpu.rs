@@ -7,6 +7,7 @@
 use core::time::Duration;
 
 use cpu_time::ThreadTime;
+#[cfg(feature = "measure")]
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 
 /// Processor time of the measuring thread
@@ -22,6 +23,7 @@ impl Cpu {
     }
 }
 
+#[cfg(feature = "measure")]
 impl Measurement for Cpu {
     type Intermediate = ThreadTime;
     type Value = Duration;

@@ -48,6 +48,7 @@
 
 mod cpu;
 mod feed;
+#[cfg(feature = "measure")]
 mod measure;
 mod open_requests;
 mod outcomes;
@@ -58,6 +59,7 @@ mod workload;
 
 pub use cpu::Cpu;
 pub use feed::Feed;
+#[cfg(feature = "measure")]
 pub use measure::{copying, group, round_group, rounds, with_input};
 pub use open_requests::{Block, NewRequest, OpenRequest, OpenRequests};
 pub use practice::{Answers, StoredChain, practice_block};

@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import { Account, JsonRpcProvider, KeyPair } from "near-api-js";
 import { generateKey, Near } from "near-kit";
 
-const { PRACTICE_NODE, MILEPOST_BIN, PYTHON } = process.env;
+const { PRACTICE_NODE, SERVER_PROGRAM, PYTHON } = process.env;
 const processes = [];
 let url;
 
@@ -39,7 +39,7 @@ before(async () => {
   const node = await start(PRACTICE_NODE);
   const feed = ["--follow", `neardata+${node}`, "--feed-requests", "100000", "--max-age", "1h"];
   const forward = ["--upstream", node, "--forward", "--timeout", "60s", "--max-wait", "60s"];
-  url = await start(MILEPOST_BIN, "serve", "--listen", "127.0.0.1:0", ...feed, ...forward);
+  url = await start(SERVER_PROGRAM, "serve", "--listen", "127.0.0.1:0", ...feed, ...forward);
   while (!((await metric("head_height")) > 0)) await new Promise((done) => setTimeout(done, 50));
 });
 

@@ -4,20 +4,18 @@
 //! tests start the server and its upstream themselves, on ports of this machine.
 
 use crate::setup::python_environment;
-use crate::shell::{self, cargo, program_at_root, run};
-use crate::workspace::build_server;
+use crate::shell::{program_at_root, run};
+use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the tests
 pub(crate) const CLIENTS: &str = "tests/clients";
 
 /// Builds the server and the upstream, and runs the clients
 pub(crate) fn test() -> Result<(), String> {
-    build_server()?;
-    run(&mut cargo("build -p milepost-feed-server --bin practice-node"))?;
-    let programs = shell::target()?.join("debug");
+    let programs = build_programs()?;
     let mut tests = program_at_root("node");
     tests.args(["--test", "--test-reporter=tap", CLIENTS]);
     tests.env("PYTHON", python_environment(CLIENTS)?.join("bin/python"));
-    tests.env("MILEPOST_BIN", programs.join("milepost"));
+    tests.env(SERVER_PROGRAM, programs.join("milepost"));
     run(tests.env("PRACTICE_NODE", programs.join("practice-node")))
 }

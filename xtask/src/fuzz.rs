@@ -7,6 +7,7 @@
 //! `interop/fuzz`. It takes minutes to build, so only campaigns, its name, and `--keep` of the
 //! inputs that it shares run it; the tests of `interop` run over the same corpus.
 
+use core::convert::identity;
 use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -15,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::shell::{self, cargo, output, root, run as run_command};
+use crate::workspace::with_lints;
 
 /// For how long each target changes inputs in every run of the tests
 const TIME_OF_A_TEST: Duration = Duration::from_secs(3);
@@ -102,18 +104,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 
 /// Runs every target over its inputs and then for some seconds, as every run of the tests does
 pub(crate) fn test() -> Result<(), String> {
-    let places = build()?;
+    let places = build_with(with_lints)?;
     TARGETS.iter().try_for_each(|(target, vectors)| {
         let line = places.test(target, vectors);
         println!("{}", line.map_err(|error| format!("fuzz target {target}: {error}"))?);
         Ok(())
     })
-}
-
-/// Lints the targets, for which they need no sanitizer
-pub(crate) fn clippy() -> Result<(), String> {
-    let mut command = cargo("clippy --manifest-path fuzz/Cargo.toml --all-targets --target-dir");
-    run_command(command.arg(shell::target()?.join("fuzz")).args(["--", "-D", "warnings"]))
 }
 
 /// The name, if a target has it
@@ -192,17 +188,26 @@ fn without_progress(log: &str) -> String {
 }
 
 fn build() -> Result<Places, String> {
-    let (programs, target) = (build_in("fuzz", "fuzz")?, shell::target()?.join("fuzz"));
-    let places = Places { target, programs };
-    places.seeds("write", "seeds", None)?;
+    build_with(identity)
+}
+
+/// Builds the targets with these changes of a `cargo`, and writes their first inputs
+fn build_with(options: fn(Command) -> Command) -> Result<Places, String> {
+    let target = shell::target()?.join("fuzz");
+    let places = Places { programs: build_in("fuzz", "fuzz", options)?, target };
+    run_command(&mut options(places.seeds("write", "seeds", None)))?;
     Ok(places)
 }
 
 /// Builds the targets of a folder of the repository into one of the target directory; returns where
 /// the programs are
-fn build_in(folder: &str, target: &str) -> Result<PathBuf, String> {
+fn build_in(
+    folder: &str,
+    target: &str,
+    options: fn(Command) -> Command,
+) -> Result<PathBuf, String> {
     let target = shell::target()?.join(target);
-    let mut command = cargo("fuzz build --fuzz-dir");
+    let mut command = options(cargo("fuzz build --fuzz-dir"));
     command.arg(folder).arg("--target-dir").arg(&target);
     // As in the workspace of the other targets; it takes long with the node's crates.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
@@ -217,7 +222,7 @@ fn build_in(folder: &str, target: &str) -> Result<PathBuf, String> {
 impl Places {
     /// The same inputs for the target beside the node's crates, which is built
     fn beside_node(&self) -> Result<Self, String> {
-        let programs = build_in("interop/fuzz", "fuzz-node")?;
+        let programs = build_in("interop/fuzz", "fuzz-node", identity)?;
         Ok(Self { target: self.target.clone(), programs })
     }
 
@@ -299,14 +304,15 @@ impl Places {
             command.arg(self.new_inputs(target)?).args(Some(&seeds).filter(|it| it.is_dir()));
             run_command(&mut command)?;
         }
-        self.seeds("keep", "kept", Some(target))
+        run_command(&mut self.seeds("keep", "kept", Some(target)))
     }
 
-    /// Runs the example that writes first inputs or keeps others
-    fn seeds(&self, verb: &str, directory: &str, target: Option<&str>) -> Result<(), String> {
+    /// The example that writes first inputs or keeps others
+    fn seeds(&self, verb: &str, directory: &str, target: Option<&str>) -> Command {
         let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
         command.arg("--target-dir").arg(&self.target).args(["--", verb]);
-        run_command(command.arg(self.target.join(directory)).args(target))
+        command.arg(self.target.join(directory)).args(target);
+        command
     }
 
     /// The directory of what runs found

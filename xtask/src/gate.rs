@@ -70,7 +70,9 @@ fn accept() -> Result<(), String> {
 
 /// Instructions by path
 fn count() -> Result<BTreeMap<String, u64>, String> {
-    shell::run(&mut cargo("build --profile gate -p milepost-benches --bin gate"))?;
+    shell::run(&mut cargo(
+        "build --profile gate -p milepost-benches --no-default-features --bin gate",
+    ))?;
     let target = shell::target()?;
     let program = target.join("gate/gate");
     let folder = target.join("gate-counts");

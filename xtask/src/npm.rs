@@ -11,7 +11,7 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root, run};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::workspace::build_server;
+use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the package
 pub(crate) const PACKAGE: &str = "bindings/js";
@@ -30,18 +30,17 @@ pub(crate) fn build() -> Result<(), String> {
 pub(crate) fn test() -> Result<(), String> {
     build()?;
     module("milepost-wasm", "--features test-panic", "build/panic")?;
-    build_server()?;
     run(node()
-        .env("MILEPOST_FEED_SERVER", feed_server()?)
-        .env("MILEPOST_BIN", shell::target()?.join("debug").join("milepost"))
+        .envs(test_programs()?)
         .args(["--expose-gc", "--test", "--test-reporter=tap"])
         .args(tests()?))
 }
 
-/// Builds the feed with faults that tests follow; its program
-pub(crate) fn feed_server() -> Result<PathBuf, String> {
-    run(&mut cargo("build --package milepost-feed-server"))?;
-    Ok(shell::target()?.join("debug").join("milepost-feed-server"))
+/// Builds the server, and the feed with faults that tests follow; the variables that name them
+pub(crate) fn test_programs() -> Result<[(&'static str, PathBuf); 2], String> {
+    let programs = build_programs()?;
+    let feed_server = programs.join("milepost-feed-server");
+    Ok([(SERVER_PROGRAM, programs.join("milepost")), ("FEED_SERVER_PROGRAM", feed_server)])
 }
 
 /// A `node` in the package

@@ -6,10 +6,9 @@
 
 use std::process::Command;
 
-use crate::npm::{self, feed_server};
+use crate::npm;
 use crate::setup;
-use crate::shell::{self, program_at_root, run};
-use crate::workspace::build_server;
+use crate::shell::{program_at_root, run};
 
 /// The folder of the page
 pub(crate) const PAGE: &str = "bindings/js/page";
@@ -31,9 +30,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// Builds the page and a server with it, and uses it as people do
 pub(crate) fn test() -> Result<(), String> {
     build()?;
-    build_server()?;
-    let program = shell::target()?.join("debug").join("milepost");
-    run(npm("test").env("MILEPOST_BIN", program).env("MILEPOST_FEED_SERVER", feed_server()?))
+    run(npm("test").envs(npm::test_programs()?))
 }
 
 fn npm(command: &str) -> Command {

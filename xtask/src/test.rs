@@ -11,7 +11,9 @@ use crate::packages::Packages;
 use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
-use crate::workspace::{WORKSPACE, build_server, interop_cargo};
+use crate::workspace::{
+    SERVER_PROGRAM, WORKSPACE, build_programs, interop_cargo, programs_folder, with_lints,
+};
 use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate, text};
 
 /// One check
@@ -32,16 +34,16 @@ struct Step {
 const STEPS: [Step; 17] = [
     step("fmt", "the layout of all Rust code", &[], fmt),
     step("text", "spelling, and the layout of all other code", &["text"], text::check),
-    step("clippy", "lints of all code, as errors", &["server"], clippy),
+    step("clippy", "lints of all other code, as errors", &["server"], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
     step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
     step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
     step("tests", "unit, documentation and cross-crate tests", &["server", "strace"], tests),
-    step("interop", "tests beside the node's crates", &[], interop),
+    step("interop", "tests beside the node's crates, and their lints", &["server"], interop),
     step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
     step(
         "fuzz",
-        "the fuzz targets over their inputs, and some seconds each",
+        "the fuzz targets over their inputs, and some seconds each; their lints",
         &["fuzz"],
         fuzz::test,
     ),
@@ -188,10 +190,9 @@ fn fmt() -> Result<(), String> {
 }
 
 fn clippy() -> Result<(), String> {
-    run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
-    let mut interop = interop_cargo("clippy --workspace --all-targets --keep-going")?;
-    run_command(interop.args(["--", "-D", "warnings"]))?;
-    fuzz::clippy()
+    let features = "--features milepost-server/cassandra";
+    let all = format!("clippy --workspace {features} --all-targets --keep-going -- -D warnings");
+    run_command(&mut cargo(&all))
 }
 
 fn features() -> Result<(), String> {
@@ -218,19 +219,23 @@ fn simulation() -> Result<(), String> {
 }
 
 fn tests() -> Result<(), String> {
-    run_command(&mut cargo(&format!("test {WORKSPACE} --no-fail-fast")))
+    let mut tests = cargo(&format!("test {WORKSPACE} --no-fail-fast"));
+    // Which this builds before it runs the tests.
+    run_command(tests.env(SERVER_PROGRAM, programs_folder()?.join("milepost")))
 }
 
 fn interop() -> Result<(), String> {
-    run_command(&mut interop_cargo("test --workspace --no-fail-fast")?)
+    run_command(&mut with_lints(interop_cargo("test --all-targets --no-run")?))?;
+    let programs = build_programs()?;
+    let mut tests = with_lints(interop_cargo("test --no-fail-fast")?);
+    run_command(tests.env(SERVER_PROGRAM, programs.join("milepost")))
 }
 
 fn benches() -> Result<(), String> {
     run_command(&mut cargo(&format!("test {WORKSPACE} --bench *")))?;
     // Builds the server of the node's path too, which is a program of the same package.
-    run_command(&mut interop_cargo("test --workspace --bench *")?)?;
-    build_server()?;
-    run_command(&mut cargo(&format!("build {WORKSPACE} --bin http-bench")))?;
+    run_command(&mut with_lints(interop_cargo("test --bench *")?))?;
+    build_programs()?;
     run_command(&mut bench::compare_servers()?)
 }
 

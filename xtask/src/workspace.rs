@@ -20,14 +20,38 @@ pub(crate) fn interop_target() -> Result<PathBuf, String> {
     Ok(shell::target()?.join("interop"))
 }
 
-/// All packages whose tests run together; the C library has the name of the engine's, and its tests
-/// are a step of their own
-pub(crate) const WORKSPACE: &str = "--workspace --exclude milepost-capi";
-
-/// Builds the server with the features of `tests`, so its dependencies are built once for both
+/// All packages whose tests run together, with the features that any of them needs: what they
+/// depend on is built once for all steps
 ///
-/// A test of a package needs the package's programs; `cargo build` would leave out the features
-/// that tests ask for.
-pub(crate) fn build_server() -> Result<(), String> {
-    run(&mut cargo(&format!("test {WORKSPACE} --no-run --test program")))
+/// The C library has the name of the engine's, and its tests are a step of their own.
+pub(crate) const WORKSPACE: &str =
+    "--workspace --exclude milepost-capi --features milepost-server/cassandra";
+
+/// The variable with the path of the server, for tests that start it
+pub(crate) const SERVER_PROGRAM: &str = "SERVER_PROGRAM";
+
+/// Builds the programs that tests start, as [`WORKSPACE`] has them; their folder
+///
+/// With the tests of the server: without a test, the features that tests ask for are left out.
+pub(crate) fn build_programs() -> Result<PathBuf, String> {
+    let programs = ["milepost", "milepost-feed-server", "practice-node", "http-bench"];
+    let mut build = cargo(&format!("build {WORKSPACE} --test program"));
+    run(build.args(programs.map(|program| format!("--bin={program}"))))?;
+    programs_folder()
+}
+
+/// Where programs are built
+pub(crate) fn programs_folder() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("debug"))
+}
+
+/// Makes a `cargo` compile the packages of its workspace with the lints of clippy, as errors
+///
+/// `cargo clippy` would compile all that they depend on once more, if only to check it: with the
+/// crates of the node that takes 6 minutes. Clippy's driver is the compiler with more lints.
+pub(crate) fn with_lints(mut command: Command) -> Command {
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // As `cargo clippy` hands over `-D warnings`.
+    command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    command
 }

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const program =
-  process.env.MILEPOST_FEED_SERVER ??
+  process.env.FEED_SERVER_PROGRAM ??
   fileURLToPath(new URL("../../../target/debug/milepost-feed-server", import.meta.url));
 
 /**

@@ -3,7 +3,7 @@
 //
 // A server and an endpoint follow one feed with forks. States may be left out where blocks come
 // quickly, so those with one id are compared, and the last ones. Needs the server's program in
-// `MILEPOST_BIN`.
+// `SERVER_PROGRAM`.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -16,7 +16,7 @@ import { startFeed } from "./feed-server.js";
 import { idle } from "./happy-path.js";
 import { WebSocket } from "./websocket.js";
 
-const program = process.env.MILEPOST_BIN;
+const program = process.env.SERVER_PROGRAM;
 
 /** Starts a server that follows a feed; its URL and `stop` */
 async function startServer(feed) {

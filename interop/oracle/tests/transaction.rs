@@ -166,12 +166,14 @@ fn corpus() -> Vec<Vec<u8>> {
 #[test]
 fn both_sides_accept_the_same_inputs_of_the_fuzz_target() {
     let mut tally = Tally::default();
-    for input in &mut corpus() {
+    for (number, input) in corpus().iter_mut().enumerate() {
         tally.add(input);
-        for bit in 0..input.len().min(512) * 8 {
-            input[bit / 8] ^= 1 << (bit % 8);
+        // One bit of each byte, and another one in the next input; all took 150 s.
+        for index in 0..input.len().min(512) {
+            let bit = 1 << ((number + index) % 8);
+            input[index] ^= bit;
             tally.add(input);
-            input[bit / 8] ^= 1 << (bit % 8);
+            input[index] ^= bit;
         }
     }
     assert!(tally.accepted > 1_000 && tally.rejected > 1_000);

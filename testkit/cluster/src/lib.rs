@@ -21,9 +21,9 @@ pub use node::{Node, SlowDisk};
 use tempfile::TempDir;
 
 /// The environment variables with the `java` of a Java 17 and the folder of Cassandra's jars
-pub const JAVA_VARIABLE: &str = "MILEPOST_JAVA_17";
+pub const JAVA_VARIABLE: &str = "JAVA_17";
 /// See [`JAVA_VARIABLE`]
-pub const JARS_VARIABLE: &str = "MILEPOST_CASSANDRA_JARS";
+pub const JARS_VARIABLE: &str = "CASSANDRA_JARS";
 
 /// The name of the only data centre
 pub const DATA_CENTER: &str = "datacenter1";

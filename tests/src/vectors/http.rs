@@ -46,12 +46,19 @@ pub fn flags(vector: &Vector) -> Vec<String> {
     flags
 }
 
-/// Builds the server in the profile of the running test and returns its path
+/// The variable with the path of the server
+const PROGRAM: &str = "SERVER_PROGRAM";
+
+/// The path of the server: that of the variable `SERVER_PROGRAM`, or it is built in the profile of the
+/// running test
 ///
 /// # Errors
 ///
 /// The build failed.
 pub fn program() -> Result<PathBuf, String> {
+    if let Some(program) = env::var_os(PROGRAM) {
+        return Ok(program.into());
+    }
     let test = env::current_exe().map_err(|error| error.to_string())?;
     // A test runs in `<target>/<profile>/deps`.
     let profile = test.parent().and_then(Path::parent).ok_or("the test is in no directory")?;

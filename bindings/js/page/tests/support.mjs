@@ -18,7 +18,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const output = here("output");
 /** The program with the page embedded: `cargo build -p milepost-server` after the build of the
  *  page */
-const program = process.env.MILEPOST_BIN ?? here("../../../../target/debug/milepost");
+const program = process.env.SERVER_PROGRAM ?? here("../../../../target/debug/milepost");
 const browserProgram = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 export const PHONE = { width: 360, height: 740 };

@@ -15,6 +15,7 @@ const READS: u64 = 20_000;
 const WRITERS: usize = 4;
 
 #[test]
+#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
 fn reads_of_a_large_archive() {
     let cluster = Cluster::start(1, Security::None).unwrap();
     reads::head();
