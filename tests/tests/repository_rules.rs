@@ -245,7 +245,9 @@ fn nothing_is_left_unfinished() {
     .map(|halves| halves.concat());
     let mut complaints = Vec::new();
     for (path, text) in texts(&[".rs"]) {
-        for (line, number) in text.lines().zip(1..) {
+        // A step of its own installs what such a test needs, and runs it.
+        let lines = text.lines().zip(1..).filter(|(line, _)| !line.contains("`cargo xtask setup "));
+        for (line, number) in lines {
             for word in words.iter().filter(|word| line.contains(*word)) {
                 complaints.push(format!("{path}:{number}: {word}"));
             }

@@ -1,8 +1,9 @@
 //! Connections that are accepted and not yet served, in turns by address.
 //!
-//! The kernel has them in one queue, in which a client would come after all that an attacker opened
-//! before it. Here each address, and each /64 of IPv6, has a queue of its own, and one connection of
-//! each is served after the other. Their number is limited with that of all connections.
+//! The kernel has them in one queue, in which a client would come after all that an attacker
+//! opened before it. Here each address, and each /64 of IPv6, has a queue of its own, and one
+//! connection of each is served after the other. Their number is limited with that of all
+//! connections.
 
 use alloc::collections::VecDeque;
 use core::net::IpAddr;

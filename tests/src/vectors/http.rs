@@ -49,8 +49,8 @@ pub fn flags(vector: &Vector) -> Vec<String> {
 /// The variable with the path of the server
 const PROGRAM: &str = "SERVER_PROGRAM";
 
-/// The path of the server: that of the variable `SERVER_PROGRAM`, or it is built in the profile of the
-/// running test
+/// The path of the server: that of the variable `SERVER_PROGRAM`, or it is built in the profile of
+/// the running test
 ///
 /// # Errors
 ///
