@@ -3,7 +3,8 @@
 //! A request may bring both: `x-request-id`, and `traceparent` of the W3C recommendation Trace
 //! Context. The response has the same id, or a new one, and the trace with a span of this server;
 //! so have the requests that are sent to upstreams for it, and what is logged as JSON. A value that
-//! is no id, or no trace, is ignored. Messages of a WebSocket have no headers, so no context.
+//! is no id, or no trace, is ignored. Messages of a WebSocket have no headers: their ids are made
+//! from that of its upgrade, and their spans are of its trace.
 
 use core::fmt;
 use core::hash::BuildHasher as _;
@@ -44,6 +45,15 @@ impl RequestContext {
         let id = id.map(own_value);
         let traceparent = headers.get(TRACEPARENT).and_then(|text| span_of(text.as_bytes()));
         Self { id: id.unwrap_or_else(new_id), traceparent }
+    }
+
+    /// That of a message of the WebSocket which a request upgraded to, by the number of the message
+    pub(super) fn of_message(&self, number: u64) -> Self {
+        let id = [self.id.as_bytes(), b"/", number.to_string().as_bytes()].concat();
+        // An id with a slash and digits is a value too.
+        let id = HeaderValue::try_from(id).unwrap_or_else(|_| self.id.clone());
+        let traceparent = self.traceparent.as_ref().and_then(|text| span_of(text.as_bytes()));
+        Self { id, traceparent }
     }
 
     /// That of the request that this task answers, if it answers one

@@ -28,11 +28,12 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, O
 use tokio_tungstenite::tungstenite::protocol::frame::{Frame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tracing::debug;
+use tracing::{Instrument as _, debug};
 
 use super::client::{AddressPermit, CLIENT_NETWORK, Client};
 use super::counted_input::{BUFFER, CountedInput};
 use super::memory_budget::{MemoryPermit, RequestBody};
+use super::request_context::{CURRENT, RequestContext};
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
@@ -77,8 +78,10 @@ pub(super) fn upgrade(
         let text = "pages of this origin may not read responses";
         return rejected(&context.service, StatusCode::FORBIDDEN, text);
     }
+    let request_context = RequestContext::current();
+    let request_context = request_context.unwrap_or_else(|| RequestContext::of(headers));
     let on_upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(serve(Arc::clone(context), on_upgrade, client));
+    tokio::spawn(serve(Arc::clone(context), on_upgrade, client, request_context));
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -103,7 +106,12 @@ fn check(method: &Method, headers: &HeaderMap) -> Result<String, String> {
     }
 }
 
-async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Client>) {
+async fn serve(
+    context: Arc<HttpContext>,
+    on_upgrade: OnUpgrade,
+    client: Arc<Client>,
+    request_context: RequestContext,
+) {
     let upgraded = match on_upgrade.await {
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => return debug!("no upgrade: {error}"),
@@ -118,7 +126,15 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
     let subscriptions = Subscriptions::new(&context.service, &client);
     let running = JoinSet::new();
-    let mut connection = Connection { context, client, socket, subscriptions, running };
+    let mut connection = Connection {
+        context,
+        client,
+        request_context,
+        requests: 0,
+        socket,
+        subscriptions,
+        running,
+    };
     let close = connection.run().await;
     connection.running.shutdown().await;
     drop(connection.subscriptions);
@@ -139,6 +155,10 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Cli
 struct Connection {
     context: Arc<HttpContext>,
     client: Arc<Client>,
+    /// That of the request for the upgrade
+    request_context: RequestContext,
+    /// How many requests were answered, or are
+    requests: u64,
     socket: WebSocketStream<CountedInput<TokioIo<Upgraded>>>,
     subscriptions: Subscriptions,
     /// The requests that are answered
@@ -248,10 +268,15 @@ impl Connection {
         let error = match self.begin(text) {
             Ok((body, permit, address_permit)) => {
                 let context = Arc::clone(&self.context);
+                self.requests += 1;
+                let request_context = self.request_context.of_message(self.requests);
+                let span = request_context.span();
                 let running = async move {
                     let _permit = address_permit;
+                    debug!("a message of a WebSocket");
                     respond(&context, body, &id, permit).await
                 };
+                let running = CURRENT.scope(request_context, running.instrument(span));
                 self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
                 return Ok(None);
             }

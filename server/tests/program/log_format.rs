@@ -1,12 +1,14 @@
 //! Logs as JSON, and the ids of requests and traces in logs, responses and requests to upstreams.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Batch, Key, Storage as _, Table};
 use milepost_redb::{Options, RedbStorage};
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::fixture::{message_files, text, transactions};
 use crate::follow::status_of;
@@ -41,6 +43,10 @@ fn what_is_logged_about_a_request_has_its_id_and_its_trace() {
     };
     let is_of_request = |line: &&Value| line["span"]["request_id"] == "order-7";
     server.until("both lines", || lines().iter().filter(is_of_request).count() >= 2);
+    let message = request("EXPERIMENTAL_protocol_config", &json!({ "finality": "final" }));
+    send_messages(&server, "order-13", &[&message]);
+    let is_of_message = |line: &&Value| line["span"]["request_id"] == "order-13/1";
+    server.until("the line", || lines().iter().any(|line| is_of_message(&line)));
     let lines = lines();
     let of_request: Vec<_> = lines.iter().filter(is_of_request).collect();
     assert!(of_request.iter().all(|line| line["span"]["traceparent"] == own), "{of_request:?}");
@@ -75,6 +81,46 @@ fn an_upstream_gets_the_id_and_the_trace_of_the_response() {
     let head = &received[0].head;
     assert!(head.contains("x-request-id: order-9\r\n"), "{head}");
     assert!(head.contains(&format!("traceparent: {own}\r\n")), "{head}");
+}
+
+/// Sends messages over a WebSocket whose upgrade has this id and a trace; returns the `traceparent`
+/// of the response to the upgrade
+fn send_messages(server: &Server, id: &str, messages: &[&str]) -> String {
+    let address = server.address;
+    let mut upgrade = format!("ws://{address}/ws").into_client_request().unwrap();
+    upgrade.headers_mut().insert("x-request-id", id.parse().unwrap());
+    let traceparent = traceparent().replace("traceparent: ", "");
+    upgrade.headers_mut().insert("traceparent", traceparent.parse().unwrap());
+    let stream = TcpStream::connect(address).unwrap();
+    let (mut socket, response) = tungstenite::client(upgrade, stream).unwrap();
+    assert_eq!(response.headers()["x-request-id"], id);
+    for message in messages {
+        socket.send(Message::from(*message)).unwrap();
+        assert!(socket.read().unwrap().is_text());
+    }
+    response.headers()["traceparent"].to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_message_of_a_websocket_has_the_id_of_its_upgrade_with_a_number() {
+    let upstream = echo();
+    let server = forward(&[&upstream.url()], &[]);
+    let message = request("gas_price", &json!([null]));
+    let of_upgrade = send_messages(&server, "order-12", &[&message, &message]);
+    let received = upstream.calls("gas_price");
+    assert_eq!(received.len(), 2);
+    let mut spans = vec![of_upgrade];
+    for (number, call) in (1..).zip(&received) {
+        let head = &call.head;
+        assert!(head.contains(&format!("x-request-id: order-12/{number}\r\n")), "{head}");
+        spans.extend(
+            head.lines().filter_map(|line| line.strip_prefix("traceparent: ")).map(str::to_owned),
+        );
+    }
+    assert!(spans.iter().all(|span| span.starts_with(&format!("00-{TRACE}-"))), "{spans:?}");
+    spans.sort_unstable();
+    spans.dedup();
+    assert_eq!(spans.len(), 3, "{spans:?}");
 }
 
 #[test]
