@@ -12,7 +12,7 @@ pub(crate) const CLIENTS: &str = "tests/clients";
 
 /// Builds the server and the upstream, and runs the clients
 pub(crate) fn test() -> Result<(), String> {
-    let programs = build_programs()?;
+    let programs = build_programs(&["milepost", "practice-node"])?;
     let mut tests = program_at_root("node");
     tests.args(["--test", "--test-reporter=tap", CLIENTS]);
     tests.env("PYTHON", python_environment(CLIENTS)?.join("bin/python"));

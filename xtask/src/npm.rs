@@ -38,7 +38,7 @@ pub(crate) fn test() -> Result<(), String> {
 
 /// Builds the server, and the feed with faults that tests follow; the variables that name them
 pub(crate) fn test_programs() -> Result<[(&'static str, PathBuf); 2], String> {
-    let programs = build_programs()?;
+    let programs = build_programs(&["milepost", "milepost-feed-server"])?;
     let feed_server = programs.join("milepost-feed-server");
     Ok([(SERVER_PROGRAM, programs.join("milepost")), ("FEED_SERVER_PROGRAM", feed_server)])
 }
@@ -81,8 +81,9 @@ fn module(name: &str, features: &str, folder: &str) -> Result<(), String> {
     command.env("RUSTFLAGS", flags()?);
     run(&mut command)?;
     let module = target.join(TARGET).join("wasm").join(name.replace('-', "_") + ".wasm");
-    let made = package().join(folder);
-    run(cargo("run --quiet --package xtask-npm --").arg(module).arg(&made))
+    let mut glue = cargo("run --quiet --package xtask-npm --target-dir");
+    // Not where the tests are built: this would wait until all of them are.
+    run(glue.arg(target).arg("--").arg(module).arg(package().join(folder)))
 }
 
 /// What of the standard library the module is built with

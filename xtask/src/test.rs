@@ -12,7 +12,8 @@ use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
 use crate::workspace::{
-    SERVER_PROGRAM, WORKSPACE, build_programs, interop_cargo, programs_folder, with_lints,
+    SERVER_PROGRAM, WORKSPACE, WORKSPACE_WITH_C, build_programs, interop_cargo, programs_folder,
+    with_lints,
 };
 use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate, text};
 
@@ -35,7 +36,6 @@ const STEPS: [Step; 17] = [
     step("fmt", "the layout of all Rust code", &[], fmt),
     step("text", "spelling, and the layout of all other code", &["text"], text::check),
     step("clippy", "lints of all other code, as errors", &["server"], clippy),
-    step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
     step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
     step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
     step("tests", "unit, documentation and cross-crate tests", &["server", "strace"], tests),
@@ -67,6 +67,15 @@ const STEPS: [Step; 17] = [
             "the page, in a browser with a running server",
             &["page", "browser"],
             page::test,
+        )
+    },
+    Step {
+        after: &["tests"],
+        ..step(
+            "simulation",
+            "10,000 seeds of waiting, compared with an oracle",
+            &["server"],
+            simulate::test,
         )
     },
     Step {
@@ -190,8 +199,7 @@ fn fmt() -> Result<(), String> {
 }
 
 fn clippy() -> Result<(), String> {
-    let features = "--features milepost-server/cassandra";
-    let all = format!("clippy --workspace {features} --all-targets --keep-going -- -D warnings");
+    let all = format!("clippy {WORKSPACE_WITH_C} --all-targets --keep-going -- -D warnings");
     run_command(&mut cargo(&all))
 }
 
@@ -214,10 +222,6 @@ fn doc() -> Result<(), String> {
     Ok(())
 }
 
-fn simulation() -> Result<(), String> {
-    run_command(simulate::program().args(["--seeds", "10000"]))
-}
-
 fn tests() -> Result<(), String> {
     let mut tests = cargo(&format!("test {WORKSPACE} --no-fail-fast"));
     // Which this builds before it runs the tests.
@@ -226,7 +230,7 @@ fn tests() -> Result<(), String> {
 
 fn interop() -> Result<(), String> {
     run_command(&mut with_lints(interop_cargo("test --all-targets --no-run")?))?;
-    let programs = build_programs()?;
+    let programs = build_programs(&["milepost"])?;
     let mut tests = with_lints(interop_cargo("test --no-fail-fast")?);
     run_command(tests.env(SERVER_PROGRAM, programs.join("milepost")))
 }
@@ -235,7 +239,7 @@ fn benches() -> Result<(), String> {
     run_command(&mut cargo(&format!("test {WORKSPACE} --bench *")))?;
     // Builds the server of the node's path too, which is a program of the same package.
     run_command(&mut with_lints(interop_cargo("test --bench *")?))?;
-    build_programs()?;
+    build_programs(&["milepost", "http-bench"])?;
     run_command(&mut bench::compare_servers()?)
 }
 

@@ -27,16 +27,19 @@ pub(crate) fn interop_target() -> Result<PathBuf, String> {
 pub(crate) const WORKSPACE: &str =
     "--workspace --exclude milepost-capi --features milepost-server/cassandra";
 
+/// As [`WORKSPACE`], with the C library: for lints, and for its tests, which build the library
+/// themselves
+pub(crate) const WORKSPACE_WITH_C: &str = "--workspace --features milepost-server/cassandra";
+
 /// The variable with the path of the server, for tests that start it
 pub(crate) const SERVER_PROGRAM: &str = "SERVER_PROGRAM";
 
-/// Builds the programs that tests start, as [`WORKSPACE`] has them; their folder
-///
-/// With the tests of the server: without a test, the features that tests ask for are left out.
-pub(crate) fn build_programs() -> Result<PathBuf, String> {
-    let programs = ["milepost", "milepost-feed-server", "practice-node", "http-bench"];
-    let mut build = cargo(&format!("build {WORKSPACE} --test program"));
-    run(build.args(programs.map(|program| format!("--bin={program}"))))?;
+/// Builds programs as the tests of [`WORKSPACE`] have them; their folder
+pub(crate) fn build_programs(programs: &[&str]) -> Result<PathBuf, String> {
+    // With a test, a small one: without any, the features that only tests ask for are left out, and
+    // all would be built once more.
+    let mut build = cargo(&format!("build {WORKSPACE} --test chain"));
+    run(build.args(programs.iter().map(|program| format!("--bin={program}"))))?;
     programs_folder()
 }
 

@@ -18,28 +18,13 @@ fn record() -> PathBuf {
     c::root().join("ffi/artifact/abi/libmilepost.so.0.1.x86_64.abi")
 }
 
-/// Builds the library with a description of its types, and returns its directory
-///
-/// Other builds leave the types out, without which only the names of functions would be compared.
-fn library() -> PathBuf {
-    let test = env::current_exe().expect("the test has a path");
-    // A test runs in `<target>/<profile>/deps`.
-    let target = test.ancestors().nth(3).expect("the test is in a target directory").join("abi");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", "milepost-capi", "--target-dir"]).arg(&target);
-    build.args(["--config", "profile.dev.package.milepost-ffi.debug=2"]).current_dir(c::root());
-    c::run(&mut build);
-    target.join("debug")
-}
-
 /// Returns the description of the library by libabigail, reduced to the interface
 fn describe() -> String {
     let directory = tempfile::tempdir().expect("a directory for the description");
     let whole = directory.path().join("whole.abi");
     let mut command = Command::new("abidw");
     command.args(["--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed"]);
-    command.arg("--out-file").arg(&whole).arg(library().join("libmilepost.so"));
+    command.arg("--out-file").arg(&whole).arg(c::library().join("libmilepost.so"));
     c::run(&mut command);
     reduce(&fs::read_to_string(whole).expect("a description"))
 }
