@@ -130,7 +130,7 @@ async fn serve(
         context,
         client,
         request_context,
-        requests: 0,
+        messages: 0,
         socket,
         subscriptions,
         running,
@@ -157,8 +157,8 @@ struct Connection {
     client: Arc<Client>,
     /// That of the request for the upgrade
     request_context: RequestContext,
-    /// How many requests were answered, or are
-    requests: u64,
+    /// How many messages were received, pings and pongs left out
+    messages: u64,
     socket: WebSocketStream<CountedInput<TokioIo<Upgraded>>>,
     subscriptions: Subscriptions,
     /// The requests that are answered
@@ -257,6 +257,7 @@ impl Connection {
             }
         };
         self.socket.get_mut().message_received();
+        self.messages += 1;
         let service = &self.context.service;
         let request = service.parse(text.as_bytes(), None);
         if let rpc::Request::Single(Err(invalid)) = &request
@@ -268,8 +269,7 @@ impl Connection {
         let error = match self.begin(text) {
             Ok((body, permit, address_permit)) => {
                 let context = Arc::clone(&self.context);
-                self.requests += 1;
-                let request_context = self.request_context.of_message(self.requests);
+                let request_context = self.request_context.of_message(self.messages);
                 let span = request_context.span();
                 let running = async move {
                     let _permit = address_permit;
