@@ -1,5 +1,6 @@
-//! Runs seeds of the simulations, optimised: without optimisation a run takes ten times as long. The
-//! tests run the program that they build anyway: their seeds take less time than an optimised build.
+//! Runs seeds of the simulations, optimised: without optimisation a run takes ten times as long.
+//! The tests run the program that they build anyway: their seeds take less time than an optimised
+//! build.
 //!
 //! What a seed is and what is compared, the crate in `tests/simulation` says for the engine, and
 //! the module `simulation` of the server for the whole of it.
