@@ -33,7 +33,11 @@ pub(crate) fn library() -> &'static Path {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--package", "milepost-capi"]).current_dir(root());
-        if profile.ends_with("release") {
+        // With the types of the interface, which are compared with those on record.
+        let is_release = profile.ends_with("release");
+        let settings = if is_release { "profile.release" } else { "profile.dev" };
+        build.arg("--config").arg(format!("{settings}.package.milepost-ffi.debug=2"));
+        if is_release {
             build.arg("--release");
         }
         let separate = Tool::from_env().prepare(&mut build, target);
