@@ -3,8 +3,9 @@
 //!
 //! All are tests of `milepost-capi`. `MILEPOST_TOOL` names the tool, and which tests run under it
 //! depends on how long they take there. Compilers and tools come from the distribution
-//! (`cargo xtask setup c`). They are chosen by their names, and not by the package: alone it would
-//! have other features of 120 crates, which would be compiled once more.
+//! (`cargo xtask setup c`). Tests are chosen among all packages by names that no other package's
+//! tests have: the package alone would have other features of 120 crates, which would be compiled
+//! once more.
 
 use std::fs;
 

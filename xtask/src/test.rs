@@ -74,7 +74,7 @@ const STEPS: [Step; 17] = [
         ..step(
             "simulation",
             "10,000 seeds of waiting, compared with an oracle",
-            &["server"],
+            &[],
             simulate::test,
         )
     },
