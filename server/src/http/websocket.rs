@@ -78,8 +78,7 @@ pub(super) fn upgrade(
         let text = "pages of this origin may not read responses";
         return rejected(&context.service, StatusCode::FORBIDDEN, text);
     }
-    let request_context = RequestContext::current();
-    let request_context = request_context.unwrap_or_else(|| RequestContext::of(headers));
+    let request_context = RequestContext::current().unwrap_or_else(|| RequestContext::of(headers));
     let on_upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(serve(Arc::clone(context), on_upgrade, client, request_context));
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
