@@ -2,8 +2,6 @@
 //!
 //! Each test reads the messages like a consumer: from the JSON, and the few fields beside it.
 
-extern crate alloc;
-
 use alloc::collections::{BTreeMap, BTreeSet};
 use std::collections::{HashMap, HashSet};
 

@@ -3,13 +3,9 @@
 //! The milestones are derived here from the messages alone, by the rules of the protocol and
 //! without the engine, on a chain without forks.
 
-extern crate alloc;
-
 use alloc::collections::BTreeMap;
 use std::collections::HashMap;
 
-use ed25519_dalek as _;
-use milepost as _;
 use milepost_practice::{Kind, Practice, Settings};
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Every block of a practice chain agrees with its hash and with the blocks before it, and a
 //! changed member of a header or an outcome is found.
 
-use ed25519_dalek as _;
 use milepost::primitives::{CryptoHash, PublicKey, Scheme, Signature};
 use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
 use milepost_practice::{Practice, Settings};

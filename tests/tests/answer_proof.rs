@@ -4,7 +4,6 @@
 //! The chains have missing chunks, empty blocks, skipped heights, forks, one shard, and shards that
 //! are split. The blocks are imported with the check against their hashes.
 
-#[path = "answer_proof/archived.rs"]
 mod archived;
 
 use std::collections::BTreeSet;

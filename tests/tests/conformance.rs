@@ -4,7 +4,6 @@
 //! A wrong server passes requests on to one of ours and changes the responses; each of its faults
 //! has to be found, in the member where it is.
 
-#[path = "conformance/response_server.rs"]
 mod response_server;
 
 use std::path::Path;

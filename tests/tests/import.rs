@@ -4,13 +4,11 @@
 //! blocks had been imported, in order. A naive model keeps whole blocks and decides by walking
 //! parents.
 
-mod import {
-    pub(crate) mod blocks;
-}
+mod blocks;
 
 use std::collections::HashMap;
 
-use import::blocks::{TestBlock, named};
+use blocks::{TestBlock, named};
 use milepost::ErrorKind;
 use milepost::endpoint::Engine;
 use milepost::import::{BlockPosition, FinalityRule, ImportSettings, Retention};

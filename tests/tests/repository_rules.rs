@@ -4,7 +4,6 @@
 //! names every file and line that breaks its rule, with the reason. Generated and declared files,
 //! such as the vectors, are checked by the programs that write them.
 
-#[path = "repository_rules/vocabulary.rs"]
 mod vocabulary;
 
 use std::collections::BTreeMap;

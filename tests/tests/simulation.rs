@@ -5,33 +5,29 @@
 //! resumed after every block and must be ready at the first block at which the oracle has a
 //! response. A failing seed is printed, and runs alone with `MILEPOST_SEED=<seed>`.
 
-mod simulation {
-    pub(crate) mod delivery;
-    pub(crate) mod oracle;
-    pub(crate) mod pending;
-    pub(crate) mod run;
+mod delivery;
+mod oracle;
+mod pending;
+mod run;
 
-    use std::collections::BTreeMap;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 
-    /// Counts of events
-    #[derive(Debug, Default)]
-    pub(crate) struct Coverage(pub(crate) BTreeMap<String, usize>);
+use run::Simulation;
 
-    impl Coverage {
-        pub(crate) fn add(&mut self, event: &str, count: usize) {
-            *self.0.entry(event.to_owned()).or_default() += count;
-        }
-    }
+/// Counts of events
+#[derive(Debug, Default)]
+struct Coverage(BTreeMap<String, usize>);
 
-    pub(crate) fn body_text(body: Vec<u8>) -> String {
-        String::from_utf8(body).expect("a response is UTF-8")
+impl Coverage {
+    fn add(&mut self, event: &str, count: usize) {
+        *self.0.entry(event.to_owned()).or_default() += count;
     }
 }
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
-use simulation::Coverage;
-use simulation::run::Simulation;
+fn body_text(body: Vec<u8>) -> String {
+    String::from_utf8(body).expect("a response is UTF-8")
+}
 
 /// Seeds of one run, about a minute on 2 cores without optimisation
 const SEEDS: u64 = 36;

@@ -6,8 +6,6 @@
 //! half of the seeds blocks are handed in late and requests are evaluated before blocks that come
 //! before their wait; then a verdict has to be that of some state since.
 
-#![expect(unused_crate_dependencies, reason = "each test uses some of them")]
-
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

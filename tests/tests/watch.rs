@@ -4,8 +4,6 @@
 //! and without retention. Transactions are watched before they are included and removed at any
 //! time. A watch that misses a change, of whatever kind, fails here.
 
-#![expect(unused_crate_dependencies, reason = "each test uses some of them")]
-
 use std::collections::BTreeMap;
 
 use milepost::endpoint::{Engine, WatchMap};

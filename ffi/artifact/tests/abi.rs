@@ -4,14 +4,14 @@
 //! `MILEPOST_ACCEPT=abi` writes a new record, and an incompatible one needs a new version in the
 //! soname. Covers the recorded machine only.
 
-mod c;
-
 use core::fmt::Write as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::c;
 
 /// Path of the record
 fn record() -> PathBuf {
@@ -129,7 +129,7 @@ fn the_binary_interface_is_the_recorded_one() {
     assert!(
         differences.is_empty(),
         "{differences}\nthe binary interface changed; if that is intended, run\n\
-         MILEPOST_ACCEPT=abi cargo test -p milepost-capi --test abi\n\
+         MILEPOST_ACCEPT=abi cargo test -p milepost-capi abi::\n\
          and raise the version if existing programs would break"
     );
 }

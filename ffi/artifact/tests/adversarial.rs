@@ -3,13 +3,13 @@
 //! The list of functions is generated from the sources of the library, so a new function is tested
 //! as soon as it exists, and one with a parameter of an unknown form fails the test.
 
-mod c;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use milepost_header::{Function, Kind, read, tables};
+
+use crate::c;
 
 /// The vector whose fixture runs over a faulty storage: a transaction whose receipts create others,
 /// until all is final

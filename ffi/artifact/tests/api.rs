@@ -1,11 +1,11 @@
 //! C programs that check the library themselves.
 
-mod c;
-
 use std::fs;
 use std::process::Command;
 
 use milepost_practice::{Practice, Settings};
+
+use crate::c;
 
 #[test]
 fn functions_without_vectors_work() {

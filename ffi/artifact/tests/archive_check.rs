@@ -1,8 +1,8 @@
 //! The conformance check of archives, on archives in C.
 
-mod c;
-
 use std::process::Command;
+
+use crate::c;
 
 /// The defects of the archive in C from 1 on, and a part of what the check says about each
 const DEFECTS: [&str; 7] = [

@@ -1,16 +1,15 @@
 //! The C++ interface: compiles in every standard, covers every function, and works.
 
-mod c;
-
 use core::slice;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use c::Tool;
 use milepost_header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
 use milepost_tests::vectors;
+
+use crate::c::{self, Tool};
 
 /// Standards, and options that projects build with
 const STANDARDS: [&str; 3] = ["c++17", "c++20", "c++2b"];

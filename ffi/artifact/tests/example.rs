@@ -1,12 +1,12 @@
 //! The C examples, compiled and run as a reader would, and the C lines of the readme.
 
-mod c;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use milepost_tests::vectors::Fixture;
+
+use crate::c;
 
 /// The blocks of a fixture, the first of which fills 3 MiB, as real ones do
 fn large_blocks(fixture: &Fixture, directory: &Path) -> Vec<PathBuf> {

@@ -3,10 +3,10 @@
 //! A structure may get members at its end. For a program with fewer members the library is one
 //! whose structures have grown; for a program with more, it is an older one.
 
-mod c;
-
 use std::fs;
 use std::process::Command;
+
+use crate::c;
 
 /// The header with another last member of each structure that has a size, and how many there are
 fn edited(edit: impl Fn(&mut Vec<&str>)) -> (String, usize) {

@@ -1,13 +1,13 @@
 //! The header: matches the sources, compiles in every standard, and matches the library.
 
-mod c;
-
 use core::iter;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
 use milepost_header::{HEADER, Kind, header, read};
+
+use crate::c;
 
 /// From the oldest standard that is supported to the newest that compilers know
 const C: [&str; 5] = ["c99", "c11", "c17", "c2x", "c23"];

@@ -2,8 +2,6 @@
 //!
 //! The tree is moved after the installation, because packages are relocated.
 
-mod c;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
+
+use crate::c;
 
 /// Installs the tree once, and returns its path
 fn installed() -> &'static Path {
@@ -56,6 +56,7 @@ fn needed(program: &Path) -> String {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn pkg_config_finds_the_shared_library() {
     assert_eq!(pkg_config(&["--modversion", "milepost"]), [env!("CARGO_PKG_VERSION")]);
     let directory = tempfile::tempdir().expect("a directory for the program");
@@ -71,6 +72,7 @@ fn pkg_config_finds_the_shared_library() {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn the_shared_library_is_stripped_and_its_debug_information_beside_it() {
     let library = installed().join("lib/libmilepost.so.0.1.0");
     let sections = |path: &Path| c::run(Command::new("readelf").args(["-S", "-W"]).arg(path));
@@ -81,6 +83,7 @@ fn the_shared_library_is_stripped_and_its_debug_information_beside_it() {
 
 /// Installs for a package, into another directory than the one that programs will find
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn a_package_is_made_with_a_destination_and_a_directory_of_libraries() {
     let directory = tempfile::tempdir().expect("a directory for the tree");
     let target = c::library().parent().expect("a profile is in a target directory");
@@ -107,6 +110,7 @@ fn a_package_is_made_with_a_destination_and_a_directory_of_libraries() {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn pkg_config_finds_the_static_library() {
     let directory = tempfile::tempdir().expect("a directory for the program");
     let program = directory.path().join("example");
@@ -118,6 +122,7 @@ fn pkg_config_finds_the_static_library() {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn cmake_finds_both() {
     let directory = tempfile::tempdir().expect("a directory for the programs");
     let configure = |version: &str| {
@@ -149,6 +154,7 @@ fn cmake_finds_both() {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn the_static_library_exports_its_interface_only() {
     let library = installed().join("lib/libmilepost.a");
     let symbols = c::run(Command::new("nm").args(["-g", "--defined-only"]).arg(&library));
@@ -160,6 +166,7 @@ fn the_static_library_exports_its_interface_only() {
 }
 
 #[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn two_rust_libraries_link_into_one_program() {
     let directory = tempfile::tempdir().expect("a directory for the program");
     let other = directory.path().join("libother.a");

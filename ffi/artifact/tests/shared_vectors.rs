@@ -5,8 +5,6 @@
 //! contents of each response as read without a JSON parser, which are compared with those that a
 //! parser reads.
 
-mod c;
-
 use core::fmt::Write as _;
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +18,8 @@ use milepost_tests::vectors::{self, Fixture, Manifest, Proof, ProofResult, Vecto
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+use crate::c;
 
 /// Timeout of requests; the unit does not matter
 const TIMEOUT: u64 = 1_000;
@@ -392,8 +392,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn run_all(source: &str, mode: &str) {
-    let Manifest { fixtures, vectors, proofs } =
-        &vectors::load().expect("the manifest and its files");
+    let manifest = vectors::load().expect("the manifest and its files");
+    let count = run_manifest(source, mode, &manifest);
+    assert!(count > 100, "most vectors are missing");
+}
+
+/// Runs the vectors of a manifest, and returns how many there are
+fn run_manifest(source: &str, mode: &str, manifest: &Manifest) -> usize {
+    let Manifest { fixtures, vectors, proofs } = manifest;
     let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join(source), directory.path());
     let mut program = Program::start(&program, mode);
@@ -414,7 +420,7 @@ fn run_all(source: &str, mode: &str) {
     program.finish();
     let count = (failures.len(), vectors.len() + proofs.len());
     assert!(failures.is_empty(), "{count:?}\n{}\n", failures.join("\n"));
-    assert!(count.1 > 100, "most vectors are missing");
+    count.1
 }
 
 const C: &str = "tests/c/vectors.c";

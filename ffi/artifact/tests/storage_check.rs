@@ -1,8 +1,8 @@
 //! The conformance check of storages, on storages in C.
 
-mod c;
-
 use std::process::Command;
+
+use crate::c;
 
 #[test]
 fn the_check_accepts_conforming_storages_only() {

@@ -1,10 +1,8 @@
 //! Whether the chosen checker works: it must detect programs with a known defect.
 
-mod c;
-
 use std::process::Command;
 
-use c::Tool;
+use crate::c::{self, Tool};
 
 /// Defects that the tool has to detect, and a part of its report
 fn defects() -> &'static [(&'static str, &'static str)] {

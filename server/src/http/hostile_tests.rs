@@ -341,8 +341,10 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
             () = time::sleep(Duration::from_millis(5)) => {}
         }
     }
-    // A quarter is left to the first two requests of each connection.
-    assert_eq!(pending(), counted / 4 * 3);
+    // A quarter is left to the first two requests of each connection, which take some of it when
+    // the others have taken the rest before.
+    let shared = counted / 4 * 3;
+    assert!((shared..=shared + 2 * connections.len() as u64).contains(&pending()), "{}", pending());
     // A connection of HTTP/1 has one at a time, which is part of what the connection may take.
     assert_eq!(get_http1(&address, "/health", None).await.status(), 200);
     drop(sent);

@@ -1,7 +1,5 @@
 //! The guarantees of both archives through their public API: conformance, damage, crashes.
 
-#![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
-
 use core::time::Duration;
 use std::fs::File;
 use std::io::Write as _;

@@ -4,8 +4,6 @@
 //! error is allowed when the directory is opened or a row is read; a row that is missing, or that
 //! is another, is not. Every damage is repeated by its seed.
 
-#![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
-
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};

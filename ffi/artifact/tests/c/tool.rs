@@ -36,6 +36,11 @@ impl Tool {
         }
     }
 
+    /// Returns whether the library has to be built for it
+    pub(crate) fn instruments(self) -> bool {
+        matches!(self, Self::Address | Self::Thread)
+    }
+
     /// Adds to the command that builds the library; returns its target directory if it has its own
     pub(crate) fn prepare(self, build: &mut Command, target: &Path) -> Option<PathBuf> {
         let sanitizer = match self {

@@ -6,6 +6,7 @@ mod kill;
 mod maintenance;
 mod opening;
 mod snapshots;
+mod verification;
 
 use std::path::Path;
 

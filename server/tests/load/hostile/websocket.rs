@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
 
-use crate::attack::{Statuses, Target, open};
-use crate::http1::wait;
+use super::attack::{Statuses, Target, open};
+use super::http1::wait;
 
 const UPGRADE: &[u8] = b"GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\n\
     upgrade: websocket\r\nsec-websocket-version: 13\r\n\

@@ -1,32 +1,19 @@
 //! Many concurrent requests to the program: 500, or as many as `MILEPOST_OPEN_REQUESTS` says.
 //!
-//! `cargo xtask evidence open-requests` runs these tests with 10,000; each then takes a minute or
+//! `cargo xtask verify open-requests` runs these tests with 10,000; each then takes a minute or
 //! two and two processors, and they run one at a time. No test asserts a speed: tests wait for
 //! conditions, and the watchdog only ends a run that hangs. The printed measurements are
 //! informative.
 
-#![cfg(unix)]
-#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
-
-extern crate alloc;
-
 mod client;
 mod expected;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/fixture.rs"]
-mod fixture;
-mod host;
 mod lock_time;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/support.rs"]
-mod support;
-mod sync;
 
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::env;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use milepost::status::Milestone;
@@ -37,8 +24,10 @@ use tokio::time;
 
 use client::{Client, Response};
 use expected::ResponseHistory;
-use host::Usage;
-use support::{Server, request};
+
+use crate::alone;
+use crate::host::{self, Usage};
+use crate::support::{Server, request};
 
 /// Number of concurrent requests that tests send
 static REQUESTS: LazyLock<usize> = LazyLock::new(|| match env::var("MILEPOST_OPEN_REQUESTS") {
@@ -75,7 +64,7 @@ fn requests_are_answered_from_a_file() {
 
 /// Sends requests for all transactions and milestones, and compares every response with the chain
 fn check_responses(args: &[&str]) {
-    let _lock = test_lock();
+    let _lock = alone();
     let (requests, histories) = (*REQUESTS, Arc::clone(&HISTORIES));
     let server = practice_server(args);
     let before = Usage::of(server.id());
@@ -133,7 +122,7 @@ fn check_responses(args: &[&str]) {
 
 #[test]
 fn disconnected_requests_free_their_permits() {
-    let _lock = test_lock();
+    let _lock = alone();
     let (requests, histories) = (*REQUESTS, Arc::clone(&HISTORIES));
     // Ten more connections for the metrics.
     let (connections, waiting) = ((requests + 10).to_string(), requests.to_string());
@@ -190,7 +179,7 @@ fn disconnected_requests_free_their_permits() {
 
 #[test]
 fn a_shutdown_answers_all_requests() {
-    let _lock = test_lock();
+    let _lock = alone();
     let requests = *REQUESTS;
     let server = practice_server(&[]);
     let before = Usage::of(server.id());
@@ -225,15 +214,8 @@ fn a_shutdown_answers_all_requests() {
 
 #[test]
 fn no_response_is_written_under_the_lock() {
-    let _lock = test_lock();
+    let _lock = alone();
     lock_time::check(*REQUESTS);
-}
-
-/// Runs one test at a time if there are many requests, because files and processors then suffice
-/// for one
-fn test_lock() -> Option<MutexGuard<'static, ()>> {
-    static LOCK: Mutex<()> = Mutex::new(());
-    (*REQUESTS > FEW_REQUESTS).then(|| LOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn runtime() -> Runtime {

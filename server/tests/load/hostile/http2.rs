@@ -11,12 +11,12 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::attack::{FLOODERS, Statuses, Target, in_a_row, open, send};
-use crate::frames::{
+use super::attack::{FLOODERS, Statuses, Target, in_a_row, open, send};
+use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING,
     RST_STREAM, frame, head, header, setting, start,
 };
-use crate::http1::{batch, wait};
+use super::http1::{batch, wait};
 
 /// Streams of a connection: those that the server allows
 const STREAMS: u32 = 256;

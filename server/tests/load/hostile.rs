@@ -1,30 +1,16 @@
 //! Clients that attack a server, while another one asks it for what it needs.
 //!
-//! Each attack opens 200 connections, or as many as `MILEPOST_HOSTILE` says; `cargo xtask evidence
+//! Each attack opens 200 connections, or as many as `MILEPOST_HOSTILE` says; `cargo xtask verify
 //! hostile-http` runs this with 10,000. The other client gets every answer meanwhile, the memory of
 //! the server keeps to its bound, and nothing of an attack is left after it. Times are printed, and
 //! asserted in the long run only.
 
-#![cfg(unix)]
-#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
-
-extern crate alloc;
-
-mod attack;
-mod bystander;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/fixture.rs"]
-mod fixture;
+pub(crate) mod attack;
+pub(crate) mod bystander;
 mod frames;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../open_requests/host.rs"]
-mod host;
 mod http1;
 mod http2;
 mod smuggling;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/support.rs"]
-mod support;
 mod websocket;
 
 use core::time::Duration;
@@ -35,8 +21,10 @@ use std::thread;
 
 use attack::{Attack, Target};
 use bystander::Bystander;
-use host::Usage;
-use support::Server;
+
+use crate::host::{self, Usage};
+use crate::support::Server;
+use crate::{alone, fixture};
 
 /// Connections of a run of all tests
 const FEW: usize = 200;
@@ -64,6 +52,7 @@ fn is_long() -> bool {
 
 #[test]
 fn others_are_served_while_clients_attack() {
+    let _alone = alone();
     let connections = *CONNECTIONS;
     host::set_file_limit((connections + 2 * SPARE) as u64);
     let max_connections = (connections + SPARE) as u64;

@@ -1,13 +1,12 @@
-//! An archive in one node, with 50,000 transactions and with 1,000,000, for `cargo xtask evidence
-//! cluster-growth`.
+//! An archive in one node, with 50,000 transactions and with 1,000,000, for `cargo xtask
+//! verify cluster-growth`.
 //!
 //! A small version runs in `node.rs`, which has its node already.
 
 use milepost_cassandra::{Address, CassandraArchive};
 use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
-use {futures_util as _, rustls as _, scylla as _, tempfile as _, tokio as _};
 
-mod reads;
+pub(crate) mod reads;
 
 /// Transactions of each archive
 const SIZES: [u64; 2] = [50_000, 1_000_000];

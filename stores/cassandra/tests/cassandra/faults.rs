@@ -2,7 +2,7 @@
 //!
 //! Whatever happens to the nodes, no row that was acknowledged is lost and none is read that was
 //! not put; a call either answers or fails, and works again by itself. How many calls fail is a
-//! figure and no verdict, since it depends on the machine. `cargo xtask cluster-faults` runs this.
+//! figure and no verdict, since it depends on the machine. `cargo xtask verify cluster-faults` runs this.
 //! Leaves out the loss of a disk and of the network between nodes.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,6 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::{Address, CassandraArchive};
 use milepost_test_cluster::{Calls, Cluster, DATA_CENTER, Node, Security};
-use {futures_util as _, rustls as _, scylla as _, tempfile as _, tokio as _};
 
 const WRITERS: u64 = 4;
 const READERS: u64 = 4;

@@ -16,12 +16,12 @@ use milepost::import::ImportSettings;
 use milepost::storage::{Key, MemoryStorage, Row, Snapshot};
 use milepost_practice::{Practice, Settings};
 
-use super::support::request;
-use super::sync::{is_held, take_held};
+use crate::support::request;
+use crate::sync::{is_held, take_held};
 use shared_endpoint::SharedEndpoint;
 
 #[expect(dead_code, reason = "nothing here waits for a timeout")]
-#[path = "../../src/shared_endpoint.rs"]
+#[path = "../../../src/shared_endpoint.rs"]
 mod shared_endpoint;
 
 /// Number of threads that write responses

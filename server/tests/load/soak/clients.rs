@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time;
 
-use crate::attack::{Attack, Target};
+use crate::hostile::attack::{Attack, Target};
 use crate::support::{Server, post, request};
 
 /// Clients that ask without a wait

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{self, Instant};
 
-use crate::{http1, http2, smuggling, websocket};
+use super::{http1, http2, smuggling, websocket};
 
 /// Only a failing attack takes as long
 const WATCHDOG: Duration = Duration::from_secs(300);

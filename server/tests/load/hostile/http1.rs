@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
 
-use crate::attack::{Statuses, Target, in_a_row, open, open_with};
-use crate::bystander::question;
+use super::attack::{Statuses, Target, in_a_row, open, open_with};
+use super::bystander::question;
 use crate::support::{post, request};
 
 /// Limit of a body, as the server has by default

@@ -1,28 +1,14 @@
 //! Many watchers of many transactions on one server: 1,000, or as many as `MILEPOST_WATCHERS` says.
 //!
-//! `cargo xtask evidence watchers` runs this with 100,000. Blocks are released one by one to the
+//! `cargo xtask verify watchers` runs this with 100,000. Blocks are released one by one to the
 //! feed that the server follows; every watcher has to end with the state that `GET /tx` returns.
 //! Clients that poll run beside the same blocks for comparison. Printed are the memory and the
 //! processor time of the server, and the times from a commit to the bytes at the client. No time is
 //! asserted.
 
-#![cfg(unix)]
-#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
-
-extern crate alloc;
-
 mod blocks;
 mod clients;
 mod delays;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/fixture.rs"]
-mod fixture;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../open_requests/host.rs"]
-mod host;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/support.rs"]
-mod support;
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -38,8 +24,10 @@ use tokio::runtime::Runtime;
 use blocks::Blocks;
 use clients::{Clients, Transport};
 use delays::Delays;
-use host::Usage;
-use support::Server;
+
+use crate::alone;
+use crate::host::{self, Usage};
+use crate::support::Server;
 
 /// Watchers for each transaction
 const WATCHERS_OF_EACH: usize = 5;
@@ -71,6 +59,7 @@ struct Run {
 
 #[test]
 fn all_watchers_get_what_a_block_changes() {
+    let _alone = alone();
     let watchers = *WATCHERS;
     let pollers = watchers / 50;
     let transactions = watchers / WATCHERS_OF_EACH;

@@ -1,42 +1,12 @@
 //! A server of the practice chain that runs for long: 20 seconds, or as many minutes as
-//! `MILEPOST_SOAK` says; `cargo xtask soak --minutes 60` keeps the figures.
+//! `MILEPOST_SOAK` says; `cargo xtask verify soak` runs it for an hour.
 //!
 //! It has a store that forgets, with its archive, and clients that ask, wait, watch and attack. In
 //! the first part it is killed and stopped, and started again on what it left. An answer about a
 //! final transaction has to be the same bytes for ever. Memory, open files and times are printed
 //! for each part of the run; in a long run memory must not grow in its second half.
 
-#![cfg(unix)]
-#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
-
-extern crate alloc;
-
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../hostile/attack.rs"]
-mod attack;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../hostile/bystander.rs"]
-mod bystander;
 mod clients;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/fixture.rs"]
-mod fixture;
-#[path = "../hostile/frames.rs"]
-mod frames;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../open_requests/host.rs"]
-mod host;
-#[path = "../hostile/http1.rs"]
-mod http1;
-#[path = "../hostile/http2.rs"]
-mod http2;
-#[path = "../hostile/smuggling.rs"]
-mod smuggling;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-#[path = "../program/support.rs"]
-mod support;
-#[path = "../hostile/websocket.rs"]
-mod websocket;
 
 use core::time::Duration;
 use std::env;
@@ -45,10 +15,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use bystander::Delays;
 use clients::Clients;
-use host::Usage;
-use support::Server;
+
+use crate::alone;
+use crate::host::Usage;
+use crate::hostile::bystander::Delays;
+use crate::support::Server;
 
 /// A run of all tests
 const SHORT: Duration = Duration::from_secs(20);
@@ -76,6 +48,7 @@ struct Sample {
 
 #[test]
 fn a_server_under_load_keeps_its_answers_and_its_memory() {
+    let _alone = alone();
     let minutes = env::var("MILEPOST_SOAK").ok();
     let minutes: Option<u64> =
         minutes.map(|number| number.parse().expect("MILEPOST_SOAK is a number of minutes"));

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::attack::{Statuses, Target};
+use super::attack::{Statuses, Target};
 
 /// Longer than an answer takes
 const END: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::CassandraArchive;
 
 #[expect(unreachable_pub, reason = "public in the crate of the benches")]
-#[path = "../../../../benches/src/small_transactions.rs"]
+#[path = "../../../../../benches/src/small_transactions.rs"]
 mod small_transactions;
 
 use small_transactions::{answer, key};

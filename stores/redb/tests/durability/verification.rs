@@ -1,8 +1,6 @@
 //! Damage to a file that is not verified when it is opened: what a verification of its tables
 //! passes has every row as it was put. Every damage is repeated by its seed.
 
-#![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
-
 use std::fs;
 use std::path::Path;
 

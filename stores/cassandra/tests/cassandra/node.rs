@@ -1,7 +1,7 @@
 //! The archive in one node of Cassandra: what every archive must do, and what only a cluster does.
 //!
-//! One node serves all of it, in turn, since its start takes most of the time. `cargo xtask test
-//! --only cluster` runs this; it needs programs that plain tests do not.
+//! One node serves all of it, in turn, since its start takes most of the time. `cargo xtask verify
+//! cluster` runs this; it needs programs that plain tests do not.
 
 use core::error::Error as _;
 use core::fmt;
@@ -18,10 +18,8 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::{Address, CassandraArchive, MAX_PIECE, MAX_ROW};
 use milepost_test_cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
-use {futures_util as _, rustls as _, scylla as _};
 
-#[path = "growth/reads.rs"]
-mod growth;
+use crate::growth::reads as growth;
 
 #[test]
 #[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]

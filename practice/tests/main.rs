@@ -1,0 +1,7 @@
+//! Properties of every practice chain.
+
+extern crate alloc;
+
+mod chain;
+mod milestones;
+mod proofs;

@@ -1,0 +1,18 @@
+//! Tests of the engine, the vectors and the repository, in one program.
+
+mod answer_proof;
+mod conformance;
+mod import;
+mod isolation;
+mod lake;
+mod no_std;
+mod proof;
+mod readme;
+mod repository_rules;
+mod settings;
+mod simulation;
+mod status;
+mod validity;
+mod vectors;
+mod watch;
+mod wire;
