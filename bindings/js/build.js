@@ -27,7 +27,10 @@ const FEATURES = [
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
 
-const optimize = (module, ...options) =>
+/** Optimizes a module, unless only tests load it: those of the development build are slow to optimize */
+const optimize = (module, ...options) => {
+  const target = options[options.indexOf("-o") + 1];
+  if (process.env.MILEPOST_UNOPTIMIZED) return copyFileSync(here(`build/${module}.wasm`), target);
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
     here(`build/${module}.wasm`),
@@ -44,6 +47,7 @@ const optimize = (module, ...options) =>
     ...FEATURES,
     ...options,
   ]);
+};
 const STRIP = ["--strip-debug", "--strip-producers"];
 optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
 optimize("module", "-g", "-o", here("build/names.wasm"));

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod declare;
+pub mod node;
 pub mod recorded;
 pub mod vectors;
 

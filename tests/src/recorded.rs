@@ -1,13 +1,17 @@
 //! Recorded data of the network, if it is present: blocks, responses, transactions.
 //!
 //! The data is in `../shared/data` next to the repository, or in `data` below the folder that
-//! `MILEPOST_SHARED` names. It is not part of the repository, and no test requires it: without it,
-//! a test that reads it prints that it was skipped, and passes.
+//! `MILEPOST_SHARED` names. It is not part of the repository: without it, a test that reads it
+//! prints that it is left out, and passes, unless `MILEPOST_REQUIRE_SHARED` is 1.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Returns the folder of this name; prints a line and returns `None` if it does not exist
+///
+/// # Panics
+///
+/// If it does not exist and is required.
 pub fn folder(name: &str) -> Option<PathBuf> {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let shared = env::var_os("MILEPOST_SHARED").map_or_else(default, PathBuf::from);
@@ -15,7 +19,9 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: no recorded data in {}", folder.display());
+    let is_required = env::var("MILEPOST_REQUIRE_SHARED").is_ok_and(|it| it == "1");
+    assert!(!is_required, "no recorded data in {}", folder.display());
+    println!("left out: no shared folder, and so no {}", folder.display());
     None
 }
 

@@ -6,6 +6,7 @@ mod import;
 mod isolation;
 mod lake;
 mod no_std;
+mod node;
 mod proof;
 mod readme;
 mod repository_rules;

@@ -4,8 +4,12 @@ import { readFileSync } from "node:fs";
 import { parseJson, writeJson } from "milepost";
 import { runner } from "./runner.js";
 
-const directory = new URL("../../../tests/vectors/", import.meta.url);
-export const read = (path) => readFileSync(new URL(path, directory));
+/** The vectors in a directory, with the functions that run them */
+export function load(directory) {
+  const read = (path) => readFileSync(new URL(path, directory));
+  return { read, ...runner(JSON.parse(read("manifest.json")), read, { parseJson, writeJson }) };
+}
 
-const manifest = JSON.parse(read("manifest.json"));
-export const { createEndpoint, proofs, run, vectors, verify } = runner(manifest, read, { parseJson, writeJson });
+export const { createEndpoint, proofs, read, run, vectors, verify } = load(
+  new URL("../../../tests/vectors/", import.meta.url),
+);

@@ -14,6 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use milepost::codec::base64::{self, Padding};
 use milepost::primitives::CryptoHash;
+use milepost_tests::node::{CHAINS, recorded_chain};
 use milepost_tests::vectors::{self, Fixture, Manifest, Proof, ProofResult, Vector, Wait};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -425,6 +426,19 @@ fn run_manifest(source: &str, mode: &str, manifest: &Manifest) -> usize {
 
 const C: &str = "tests/c/vectors.c";
 const CPP: &str = "tests/cpp/vectors.cpp";
+
+/// The answers of a real node, where its chains are
+#[test]
+fn c_gives_every_answer_of_a_node() {
+    for chain in CHAINS.iter().filter_map(|name| recorded_chain(name)) {
+        let directory = tempfile::tempdir().expect("a directory for vectors");
+        chain.write_vectors(directory.path());
+        let manifest = vectors::load_from(directory.path()).expect("the vectors");
+        for mode in ["memory", "remote"] {
+            assert_eq!(run_manifest(C, mode, &manifest), 2);
+        }
+    }
+}
 
 #[test]
 fn c_over_memory() {

@@ -12,6 +12,7 @@ mod expiry;
 mod forks;
 mod happy_path;
 mod json;
+mod node;
 mod params;
 mod partial_feed;
 mod parts;
@@ -71,6 +72,7 @@ impl Declarations {
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
         proofs::declare(&mut declarations);
+        declarations.node();
         declarations
     }
 

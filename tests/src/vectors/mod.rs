@@ -127,13 +127,24 @@ pub fn directory() -> PathBuf {
 ///
 /// A file or a member is missing or of the wrong type.
 pub fn load() -> Result<Manifest, String> {
-    let manifest = directory().join("manifest.json");
+    load_from(&directory())
+}
+
+/// Reads the manifest of another directory
+///
+/// # Errors
+///
+/// As of [`load`].
+pub fn load_from(directory: &Path) -> Result<Manifest, String> {
+    let manifest = directory.join("manifest.json");
     let text = fs::read_to_string(&manifest).map_err(|error| with_path(&manifest, &error))?;
     let manifest: Value =
         serde_json::from_str(&text).map_err(|error| with_path(&manifest, &error))?;
-    let fixtures = array(&manifest, "fixtures")?.iter().map(fixture).collect::<Result<_, _>>()?;
-    let vectors = array(&manifest, "vectors")?.iter().map(vector).collect::<Result<_, _>>()?;
-    let proofs = array(&manifest, "proofs")?.iter().map(proof).collect::<Result<_, _>>()?;
+    let rows = |member| array(&manifest, member).map(|rows| rows.iter());
+    let fixtures =
+        rows("fixtures")?.map(|row| fixture(row, directory)).collect::<Result<_, _>>()?;
+    let vectors = rows("vectors")?.map(|row| vector(row, directory)).collect::<Result<_, _>>()?;
+    let proofs = rows("proofs")?.map(|row| proof(row, directory)).collect::<Result<_, _>>()?;
     Ok(Manifest { fixtures, vectors, proofs })
 }
 
@@ -147,15 +158,15 @@ impl Manifest {
     }
 }
 
-fn fixture(row: &Value) -> Result<Fixture, String> {
+fn fixture(row: &Value, directory: &Path) -> Result<Fixture, String> {
     let configs = array(row, "configs")?.iter().map(|config| {
         let height = config["from_height"].as_u64();
         let height = height.ok_or_else(|| format!("{config}: from_height is not a height"))?;
-        Ok((height, directory().join(string(config, "file")?)))
+        Ok((height, directory.join(string(config, "file")?)))
     });
     let refused =
         row["refused"].as_array().into_iter().flatten().map(|refused| {
-            Ok((directory().join(string(refused, "file")?), string(refused, "error")?))
+            Ok((directory.join(string(refused, "file")?), string(refused, "error")?))
         });
     Ok(Fixture {
         name: string(row, "name")?,
@@ -170,21 +181,21 @@ fn fixture(row: &Value) -> Result<Fixture, String> {
             .map(|ids| ids.iter().filter_map(Value::as_u64).collect())
             .unwrap_or_default(),
         configs: configs.collect::<Result<_, String>>()?,
-        blocks: paths(array(row, "blocks")?)?,
+        blocks: paths(array(row, "blocks")?, directory)?,
     })
 }
 
-fn vector(row: &Value) -> Result<Vector, String> {
+fn vector(row: &Value, directory: &Path) -> Result<Vector, String> {
     let name = string(row, "name")?;
     let file = |member: &str| {
-        let path = directory().join(string(row, member)?);
+        let path = directory.join(string(row, member)?);
         fs::read(&path).map_err(|error| with_path(&path, &error))
     };
     let settings = &row["settings"];
     let limit = |name: &str| settings[name].as_u64().and_then(|limit| usize::try_from(limit).ok());
     let wait = match &row["wait"] {
         Value::Null => Wait::No,
-        Value::Array(blocks) => Wait::Blocks(paths(blocks)?),
+        Value::Array(blocks) => Wait::Blocks(paths(blocks, directory)?),
         Value::String(text) if text == "expires" => Wait::Expires,
         unknown => return Err(format!("{name}: unknown wait {unknown}")),
     };
@@ -208,9 +219,9 @@ fn vector(row: &Value) -> Result<Vector, String> {
     })
 }
 
-fn proof(row: &Value) -> Result<Proof, String> {
+fn proof(row: &Value, directory: &Path) -> Result<Proof, String> {
     let file = |member: &str| {
-        let path = directory().join(string(row, member)?);
+        let path = directory.join(string(row, member)?);
         fs::read_to_string(&path).map_err(|error| with_path(&path, &error))
     };
     Ok(Proof {
@@ -238,10 +249,10 @@ fn string(row: &Value, member: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn paths(names: &[Value]) -> Result<Vec<PathBuf>, String> {
+fn paths(names: &[Value], directory: &Path) -> Result<Vec<PathBuf>, String> {
     let path = |name: &Value| {
         let name = name.as_str().ok_or_else(|| format!("{name} is not a path"))?;
-        Ok(directory().join(name))
+        Ok(directory.join(name))
     };
     names.iter().map(path).collect()
 }
