@@ -7,6 +7,7 @@ mod isolation;
 mod lake;
 mod no_std;
 mod node;
+mod oracle;
 mod proof;
 mod readme;
 mod repository_rules;

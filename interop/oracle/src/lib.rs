@@ -9,6 +9,8 @@
 #![forbid(unsafe_code)]
 
 mod network;
+mod record;
 pub mod transactions;
 
 pub use network::{NETWORKS, NEWEST, Network, OLDEST, rewritten, sorted};
+pub use record::Record;

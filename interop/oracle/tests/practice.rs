@@ -5,6 +5,7 @@
 //! Late outcomes are left out, because the indexer's types do not have them.
 
 use borsh::BorshDeserialize as _;
+use milepost_oracle::Record;
 use milepost_practice::{Kind, Practice, Settings};
 use near_indexer_primitives::StreamerMessage;
 use near_primitives::action::Action;
@@ -37,7 +38,8 @@ fn intersection(value: &Value, sample: &Value) -> Value {
 
 #[test]
 fn the_indexer_reads_every_message_without_loss() {
-    for settings in [Settings::demo(1), Settings::simulation(2)] {
+    let mut record = Record::new("practice");
+    for (number, settings) in [Settings::demo(1), Settings::simulation(2)].into_iter().enumerate() {
         let mut practice = chain_without_late_outcomes(settings);
         for _ in 0..150 {
             let message = practice.next_message();
@@ -53,8 +55,11 @@ fn the_indexer_reads_every_message_without_loss() {
                 }
             }
             assert_eq!(intersection(&theirs, &ours), ours, "height {}", message.height);
+            let hash = CryptoHash::hash_bytes(&message.json);
+            record.add(&json!([number, message.height, hash.to_string()]));
         }
     }
+    record.finish();
 }
 
 #[test]

@@ -15,10 +15,11 @@ use milepost::codec::base64::{self, Padding};
 use milepost::codec::json;
 use milepost::primitives::{CryptoHash, PublicKey, Signature};
 use milepost::transaction::{Action, EncodedTransaction, SignedTransaction};
+use milepost_oracle::Record;
 use milepost_oracle::transactions::{Decoded, compare, compare_bytes};
 use milepost_tests::recorded;
 use near_primitives::transaction as near;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Compares digests and signature checks of delegate actions; returns how many there are
 fn compare_delegates(ours: &[Action], theirs: &[near::Action]) -> usize {
@@ -47,10 +48,18 @@ fn verifies(theirs: &near::SignedTransaction) -> bool {
     theirs.signature.verify(theirs.get_hash().as_ref(), theirs.transaction.public_key())
 }
 
+/// The base64 of bytes
+fn text_of(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    base64::encode(bytes, &mut text);
+    text
+}
+
 #[test]
 fn every_transaction_has_the_same_bytes_hash_view_and_validity() {
     let mut generator = Generator::new(20_261_121);
     let [mut valid, mut invalid, mut delegates] = [0; 3];
+    let mut record = Record::new("transactions");
     for _ in 0..400 {
         let theirs = generator.any();
         let bytes = borsh::to_vec(&theirs).unwrap();
@@ -63,8 +72,19 @@ fn every_transaction_has_the_same_bytes_hash_view_and_validity() {
         delegates += compare_delegates(&ours.transaction().actions, theirs.transaction.actions());
         // A decoded transaction can be split into its parts and joined.
         let (transaction, signature) = ours.clone().into_parts();
+        let verifies = verifies(&theirs);
+        let bytes = borsh::to_vec(&theirs).unwrap();
+        let view =
+            serde_json::to_value(near_primitives::views::SignedTransactionView::from(theirs));
+        let view = view.unwrap();
+        // Signatures of ml-dsa-65 are random.
+        if !view.to_string().contains("mldsa") {
+            let hash = ours.hash().to_string();
+            record.add(&json!([hash, text_of(&bytes), verifies, view.to_string()]));
+        }
         assert_eq!(SignedTransaction::new(transaction, signature), Ok(ours));
     }
+    record.finish();
     assert!(valid > 250 && invalid > 50 && delegates > 80, "{valid} {invalid} {delegates}");
     let mut expected: Vec<String> = (0..TAGS).map(|tag| format!("action {tag}")).collect();
     let plain = (0..TAGS).filter(|tag| ![8, 14].contains(tag));
@@ -166,16 +186,24 @@ fn corpus() -> Vec<Vec<u8>> {
 #[test]
 fn both_sides_accept_the_same_inputs_of_the_fuzz_target() {
     let mut tally = Tally::default();
+    let mut record = Record::new("changed_transactions");
     for (number, input) in corpus().iter_mut().enumerate() {
         tally.add(input);
+        let whole = text_of(input);
+        // Which changes are read as a transaction.
+        let mut read = Vec::new();
         // One bit of each byte, and another one in the next input; all took 150 s.
         for index in 0..input.len().min(512) {
             let bit = 1 << ((number + index) % 8);
             input[index] ^= bit;
+            let before = tally.rejected;
             tally.add(input);
+            read.push(if tally.rejected == before { '1' } else { '0' });
             input[index] ^= bit;
         }
+        record.add(&json!([whole, read.iter().collect::<String>()]));
     }
+    record.finish();
     assert!(tally.accepted > 1_000 && tally.rejected > 1_000);
 }
 

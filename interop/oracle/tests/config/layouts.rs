@@ -6,8 +6,10 @@
 use milepost::codec::json::read;
 use milepost::config::ShardLayout;
 use milepost::primitives::AccountId;
+use milepost_oracle::Record;
 use milepost_testkit::Rng;
 use near_primitives::shard_layout::ShardLayout as NodeShardLayout;
+use serde_json::json;
 
 /// Number of layouts of each version
 const LAYOUTS: usize = 200;
@@ -18,18 +20,27 @@ const MAX_BOUNDARIES: usize = 12;
 fn accounts_are_on_the_shards_that_a_node_assigns() {
     let mut rng = Rng::new(1);
     let mut compared = 0;
-    for _ in 0..LAYOUTS {
+    let mut record = Record::new("layouts");
+    for round in 0..LAYOUTS {
         for (version, node) in layouts(&mut rng) {
             let layout: ShardLayout = read(&serde_json::to_string(&node).unwrap()).unwrap();
             assert_eq!(layout.name(), version);
+            let mut shards = Vec::new();
             for account in accounts(&node, &mut rng) {
                 let ours: AccountId = account.parse().unwrap();
                 let expected = node.account_id_to_shard_id(&account.parse().unwrap());
                 assert_eq!(layout.shard_of(&ours), Some(expected.into()), "{account} in {node:?}");
+                let shard: u64 = expected.into();
+                shards.push(json!([account, shard]));
                 compared += 1;
+            }
+            // A part of them, because all take megabytes.
+            if round % 5 == 0 {
+                record.add(&json!([serde_json::to_string(&node).unwrap(), shards]));
             }
         }
     }
+    record.finish();
     assert!(compared > 4 * LAYOUTS * 40, "{compared}");
 }
 

@@ -4,6 +4,7 @@ use core::fmt::Debug;
 
 use milepost::codec::json;
 use milepost::views as ours;
+use milepost_oracle::Record;
 use near_jsonrpc_primitives::types::transactions::RpcTransactionResponse;
 use near_primitives::action::delegate::NonDelegateAction;
 use near_primitives::errors::{
@@ -13,7 +14,7 @@ use near_primitives::errors::{
 use near_primitives::views as node;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::canonical;
 use super::random::{Any, Random};
@@ -25,7 +26,7 @@ fn wire_text(value: &impl Serialize) -> String {
 
 /// Asserts that `Ours` reads both texts of the node and writes the one that the node sends, and
 /// that the node reads it again
-fn assert_same<Ours, Node>(value: &Node)
+fn assert_same<Ours, Node>(value: &Node) -> String
 where
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
     Node: Serialize + DeserializeOwned,
@@ -38,15 +39,25 @@ where
     assert_eq!(json::read_slice::<Ours>(direct.as_bytes()).unwrap(), view);
     let back: Node = serde_json::from_str(&json::write(&view)).unwrap();
     assert_eq!(wire_text(&back), wire);
+    wire
 }
 
-fn assert_many<Ours, Node>(random: &mut Random, count: usize)
+/// Largest texts that are recorded, in all
+const RECORDED: usize = 400_000;
+
+fn assert_many<Ours, Node>(random: &mut Random, record: &mut Record, count: usize)
 where
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
     Node: Any + Serialize + DeserializeOwned,
 {
+    let name = core::any::type_name::<Ours>().rsplit("::").next().unwrap();
+    let mut recorded = 0;
     for _ in 0..count {
-        assert_same::<Ours, Node>(&Node::any(random));
+        let wire = assert_same::<Ours, Node>(&Node::any(random));
+        recorded += wire.len();
+        if recorded < RECORDED {
+            record.add(&json!([name, wire]));
+        }
     }
 }
 
@@ -54,28 +65,58 @@ where
 fn every_variant_reads_and_writes_as_in_the_node() {
     let mut random = Random::new(1);
     let random = &mut random;
-    assert_many::<ours::error::HostError, HostError>(random, 600);
-    assert_many::<ours::error::PrepareError, PrepareError>(random, 300);
-    assert_many::<ours::error::WasmTrap, WasmTrap>(random, 150);
-    assert_many::<ours::error::FunctionCallError, FunctionCallError>(random, 200);
-    assert_many::<ours::error::StorageError, StorageError>(random, 200);
-    assert_many::<ours::error::InvalidAccessKeyError, InvalidAccessKeyError>(random, 200);
-    assert_many::<ours::error::ActionsValidationError, ActionsValidationError>(random, 600);
-    assert_many::<ours::error::ReceiptValidationError, ReceiptValidationError>(random, 200);
-    assert_many::<ours::error::ActionErrorKind, ActionErrorKind>(random, 600);
-    assert_many::<ours::error::InvalidTxError, InvalidTxError>(random, 500);
-    assert_many::<ours::error::TxExecutionError, TxExecutionError>(random, 100);
-    assert_many::<ours::ActionView, node::ActionView>(random, 400);
-    assert_many::<ours::NonDelegateAction, NonDelegateAction>(random, 300);
-    assert_many::<ours::AccessKeyView, node::AccessKeyView>(random, 100);
-    assert_many::<ours::ReceiptView, node::ReceiptView>(random, 100);
-    assert_many::<ours::SignedTransactionView, node::SignedTransactionView>(random, 60);
-    assert_many::<ours::ExecutionMetadataView, node::ExecutionMetadataView>(random, 100);
-    assert_many::<ours::ExecutionOutcomeWithIdView, node::ExecutionOutcomeWithIdView>(random, 100);
-    assert_many::<ours::FinalExecutionOutcomeView, node::FinalExecutionOutcomeView>(random, 20);
-    assert_many::<ours::RpcTransactionResponse, RpcTransactionResponse>(random, 60);
+    let mut record = Record::new("views");
+    assert_many::<ours::error::HostError, HostError>(random, &mut record, 600);
+    assert_many::<ours::error::PrepareError, PrepareError>(random, &mut record, 300);
+    assert_many::<ours::error::WasmTrap, WasmTrap>(random, &mut record, 150);
+    assert_many::<ours::error::FunctionCallError, FunctionCallError>(random, &mut record, 200);
+    assert_many::<ours::error::StorageError, StorageError>(random, &mut record, 200);
+    assert_many::<ours::error::InvalidAccessKeyError, InvalidAccessKeyError>(
+        random,
+        &mut record,
+        200,
+    );
+    assert_many::<ours::error::ActionsValidationError, ActionsValidationError>(
+        random,
+        &mut record,
+        600,
+    );
+    assert_many::<ours::error::ReceiptValidationError, ReceiptValidationError>(
+        random,
+        &mut record,
+        200,
+    );
+    assert_many::<ours::error::ActionErrorKind, ActionErrorKind>(random, &mut record, 600);
+    assert_many::<ours::error::InvalidTxError, InvalidTxError>(random, &mut record, 500);
+    assert_many::<ours::error::TxExecutionError, TxExecutionError>(random, &mut record, 100);
+    assert_many::<ours::ActionView, node::ActionView>(random, &mut record, 400);
+    assert_many::<ours::NonDelegateAction, NonDelegateAction>(random, &mut record, 300);
+    assert_many::<ours::AccessKeyView, node::AccessKeyView>(random, &mut record, 100);
+    assert_many::<ours::ReceiptView, node::ReceiptView>(random, &mut record, 100);
+    assert_many::<ours::SignedTransactionView, node::SignedTransactionView>(
+        random,
+        &mut record,
+        60,
+    );
+    assert_many::<ours::ExecutionMetadataView, node::ExecutionMetadataView>(
+        random,
+        &mut record,
+        100,
+    );
+    assert_many::<ours::ExecutionOutcomeWithIdView, node::ExecutionOutcomeWithIdView>(
+        random,
+        &mut record,
+        100,
+    );
+    assert_many::<ours::FinalExecutionOutcomeView, node::FinalExecutionOutcomeView>(
+        random,
+        &mut record,
+        20,
+    );
+    assert_many::<ours::RpcTransactionResponse, RpcTransactionResponse>(random, &mut record, 60);
     // 32 enumerations in `node.rs`, and the actions of delegate actions.
     assert_eq!(random.assert_everything_was_chosen(), 33);
+    record.finish();
 }
 
 /// The names of variants in lower case, and the keys under which they occur
