@@ -39,6 +39,9 @@
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::exhaustive_structs, reason = "the members of a structure are the interface")]
 
+#[cfg(test)]
+use milepost_fuzz as _;
+
 pub mod archive;
 pub mod archive_check;
 pub mod archive_status;

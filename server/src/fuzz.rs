@@ -50,6 +50,7 @@ impl Feed {
 
 /// What a client received
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Received {
     /// The bytes, of which there are at most 4 MiB
     pub bytes: Vec<u8>,
@@ -113,5 +114,28 @@ fn options() -> Options {
         address_connections: None,
         address_requests: None,
         max_wait: Duration::from_secs(20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::{Feed, serve};
+
+    /// Changed inputs, of which each costs two connections
+    const CHANGES: usize = 300;
+
+    #[test]
+    fn no_bytes_of_a_client_disturb_the_server() {
+        let (engine, rows, messages) = milepost_fuzz::chain();
+        let feed = LazyLock::new(|| Feed::new(messages));
+        let serve = |clients: &[&[u8]]| {
+            let received = serve(engine, rows, &feed, clients).into_iter();
+            received
+                .map(|it| milepost_fuzz::Received { bytes: it.bytes, is_complete: it.is_complete })
+                .collect()
+        };
+        milepost_fuzz::replay("http", CHANGES, |data| milepost_fuzz::http(data, &serve));
     }
 }

@@ -25,7 +25,7 @@ mod feed_status;
 mod file_limit;
 mod finality;
 mod follow;
-#[cfg(feature = "fuzz")]
+#[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod generated;

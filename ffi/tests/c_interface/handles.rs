@@ -10,7 +10,7 @@ use milepost_ffi::error::*;
 use milepost_ffi::status::*;
 use milepost_ffi::value::milepost_bytes;
 
-use crate::input::Input;
+use super::input::Input;
 
 /// Handles of a kind at most
 const MAX_HANDLES: usize = 8;

@@ -12,8 +12,8 @@ use milepost_ffi::status::MILEPOST_STATUS_OK;
 use milepost_ffi::storage::{milepost_change, milepost_row};
 use milepost_ffi::value::milepost_bytes;
 
-use crate::calls::Program;
-use crate::handles::{call, check, sized, text};
+use super::calls::Program;
+use super::handles::{call, check, sized, text};
 
 impl Program<'_> {
     pub(crate) fn make_endpoint(&mut self) {

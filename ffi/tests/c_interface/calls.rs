@@ -25,9 +25,9 @@ use milepost_ffi::transaction::*;
 use milepost_ffi::value::*;
 use milepost_ffi::version::*;
 
-use crate::handles::{Handles, call, check, sized, text};
-use crate::host;
-use crate::input::Input;
+use super::handles::{Handles, call, check, sized, text};
+use super::host;
+use super::input::Input;
 
 /// Calls of a program at most
 const MAX_CALLS: usize = 64;

@@ -4,9 +4,8 @@
 //! another client is served afterwards as before. The frames of HTTP/2 and of WebSockets are not
 //! read.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use milepost_server::fuzz::{Feed, Received, serve};
 use serde_json::Value;
 
 use crate::world::{BLOCKS, WORLD};
@@ -14,24 +13,26 @@ use crate::world::{BLOCKS, WORLD};
 /// The start of HTTP/2
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A request of another client
-static OTHER: LazyLock<Vec<u8>> = LazyLock::new(|| post(&WORLD.requests().next().expect("one")));
+/// What a client received
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made by those who serve")]
+pub struct Received {
+    /// The bytes
+    pub bytes: Vec<u8>,
+    /// Whether the server has ended the connection, so that all responses are complete
+    pub is_complete: bool,
+}
 
-/// The blocks of the chain, as the server serves them
-static FEED: LazyLock<Feed> = LazyLock::new(|| Feed::new(&WORLD.messages));
-
-/// What it gets
-static EXPECTED: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut received = serve(WORLD.engine, &WORLD.storage, &FEED, &[&OTHER]);
-    body_of(received.pop().expect("a client"))
-});
-
-/// The bytes of a client
-pub fn http(data: &[u8]) {
-    let expected = &*EXPECTED;
-    let mut received = serve(WORLD.engine, &WORLD.storage, &FEED, &[data, &OTHER]);
-    let other = received.pop().expect("two clients");
-    assert!(body_of(other) == *expected, "another client got something else");
+/// The bytes of a client of a server over [`chain`](crate::chain); `serve` serves clients that send
+/// these bytes, one after the other, and returns what each of them received
+pub fn http(data: &[u8], serve: &dyn Fn(&[&[u8]]) -> Vec<Received>) {
+    static EXPECTED: OnceLock<Vec<u8>> = OnceLock::new();
+    let other = post(&WORLD.requests().next().expect("a request"));
+    // What another client gets that is alone.
+    let expected = EXPECTED.get_or_init(|| body_of(serve(&[&other]).pop().expect("a client")));
+    let mut received = serve(&[data, &other]);
+    let response = received.pop().expect("two clients");
+    assert!(body_of(response) == *expected, "another client got something else");
     let own = received.pop().expect("two clients");
     // What is shorter may become the preface.
     if !data.starts_with(&PREFACE[..PREFACE.len().min(data.len())]) {

@@ -108,6 +108,11 @@ fn check(body: &[u8], is_batch: bool) {
     }
 }
 
+/// The chain: its engine, its rows, and its messages with what came of each
+pub fn chain() -> (Engine, &'static MemoryStorage, &'static [(Vec<u8>, ImportSummary)]) {
+    (WORLD.engine, &WORLD.storage, &WORLD.messages)
+}
+
 /// Texts of the chain that a host of the C interface passes: messages, a configuration, requests,
 /// transactions and hashes
 static HOST_TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -136,7 +141,7 @@ pub fn host_texts() -> &'static [Vec<u8>] {
 }
 
 /// First inputs that no vector has: a target, a number, and bytes
-pub fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
+pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
     let next = ["block_message", "proof"].map(|target| (target, 0, WORLD.next.clone()));
     let signed = WORLD.transactions.iter().enumerate();
     let signed = signed.map(|(number, it)| ("signed_transaction", number, it.signed.clone()));

@@ -1,4 +1,4 @@
-//! Sequences of calls of the C interface, as a host makes them; with AddressSanitizer.
+//! Sequences of calls of the C interface, as a host makes them.
 //!
 //! An input is a program: a byte for each call, and bytes for its parameters. The host does what
 //! the interface demands of it: pointers are valid or NULL, and each handle is freed once, in any
@@ -6,17 +6,14 @@
 //! fail or pass other rows, and handles whose calls have failed. No call panics, and what was
 //! returned can be read.
 
-#![no_main]
-
 mod calls;
 mod endpoint_calls;
 mod handles;
 mod host;
 mod input;
 
-use calls::Program;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    Program::new(data).run();
+/// Runs the program of an input
+pub(crate) fn run(data: &[u8]) {
+    calls::Program::new(data).run();
     host::remove_file();
-});
+}
