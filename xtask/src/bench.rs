@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::shell::{self, cargo, feed, output, run as run_command};
+use crate::shell::{self, cargo, filter, output, run as run_command};
 use crate::workspace::{interop_cargo, interop_target};
 
 /// Runs the benches with this in their names and prints their figures: `NAME`, or `--rocksdb NAME`
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["--rocksdb", filter] if !filter.starts_with('-') => (WITH_ROCKSDB, filter),
         _ => {
             return Err("`bench` takes `[--rocksdb] NAME`, a part of the names of benches; \
-                        `evidence bench` runs all"
+                        `verify bench` runs all"
                 .to_owned());
         }
     };
@@ -37,7 +37,8 @@ pub(crate) fn write_ratios(with_rocksdb: bool) -> Result<(), String> {
     }
     let start = measure(features, None)?;
     let mut report = report("ratios");
-    feed(report.arg("--since").arg(start).arg("--criterion").arg(folder()?), &disk)
+    report.arg("--since").arg(start).arg("--criterion").arg(folder()?);
+    filter(&mut report, &disk).map(|text| print!("{text}"))
 }
 
 /// Measures requests over HTTP and writes the page

@@ -1,16 +1,165 @@
-//! Writes a committed file from the sources that it is generated from, or compares.
+//! Writes the committed files that are generated from sources, and knows whether they are current.
 //!
-//! The work is done by programs in crates of their own, with what they depend on, so that this one
-//! stays quick to build.
+//! Generators are programs in crates of their own, with what they depend on. A record keeps one hash
+//! of the sources and of the files of each, so that a run of the tests sees within a second that a
+//! generator was not run after a change. The invariant: who writes the files writes the record.
 
-use crate::shell::{self, cargo};
+use std::collections::BTreeMap;
+use std::fs;
 
-/// Runs the program in `package` that writes, or with `--check` fails when a file is not up to date
-pub(crate) fn run(package: &str, arguments: &[&str]) -> Result<(), String> {
+use crate::shell::{self, output, program_at_root, root};
+use crate::workspace::build_programs;
+
+/// What one generator reads and writes
+struct Generated {
+    /// The command of xtask
+    name: &'static str,
+    program: &'static str,
+    /// Paths of git, of the sources
+    sources: &'static [&'static str],
+    /// Paths of git, of the files that are written
+    files: &'static [&'static str],
+}
+
+const ALL: [Generated; 3] = [
+    Generated {
+        name: "header",
+        program: "milepost-header",
+        sources: &["ffi/src", "ffi/header/src"],
+        files: &["include/milepost.h"],
+    },
+    Generated {
+        name: "types",
+        program: "xtask-types",
+        // The docs of views and configurations are in their schemas.
+        sources: &["protocol/src/views", "protocol/src/config", "xtask/types/src"],
+        files: &[
+            "bindings/js/wire.d.ts",
+            "bindings/js/errors.d.ts",
+            "bindings/js/config.d.ts",
+            "server/src/http/discovery/*.json",
+        ],
+    },
+    Generated {
+        name: "vectors",
+        program: "vectors",
+        sources: &["tests/src/declare", "tests/src/bin/vectors.rs"],
+        files: &[
+            "tests/vectors/manifest.json",
+            "tests/vectors/blocks",
+            "tests/vectors/configs",
+            "tests/vectors/proofs",
+            "tests/vectors/requests",
+            "tests/vectors/responses",
+            "server/src/conformance/expectations.json",
+        ],
+    },
+];
+
+/// The record: a name and a hash in each line
+const RECORD: &str = "xtask/generated.txt";
+
+/// Writes the files of a generator and their line of the record, or with `--check` compares
+///
+/// # Errors
+///
+/// When the generator fails, or finds another file than its own.
+pub(crate) fn run(name: &str, arguments: &[&str]) -> Result<(), String> {
     let word = match arguments {
         [] => "write",
         ["--check"] => "check",
         [unknown, ..] => return Err(format!("only `--check` is known here, not `{unknown}`")),
     };
-    shell::run(&mut cargo(&format!("run --quiet -p {package} -- {word}")))
+    let generated = ALL.iter().find(|generated| generated.name == name);
+    let generated = generated.ok_or_else(|| format!("nothing that is generated is `{name}`"))?;
+    let program = build_programs(&[generated.program])?.join(generated.program);
+    shell::run(program_at_root(program).arg(word))?;
+    if word == "check" { Ok(()) } else { record(generated) }
+}
+
+/// Runs every generator and compares with what is committed
+pub(crate) fn compare_all() -> Result<(), String> {
+    ALL.iter().try_for_each(|generated| run(generated.name, &["--check"]))
+}
+
+/// Compares the hashes of sources and files with the record
+///
+/// # Errors
+///
+/// When a generator was not run since a change of its sources, or a file was edited by hand.
+pub(crate) fn check() -> Result<(), String> {
+    let record = read_record();
+    for generated in &ALL {
+        if record.get(generated.name) != Some(&generated.hash()?) {
+            let name = generated.name;
+            return Err(format!(
+                "{} or what is made of it has changed; run `cargo xtask {name}`",
+                generated.sources.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn record(generated: &Generated) -> Result<(), String> {
+    let mut record = read_record();
+    record.insert(generated.name.to_owned(), generated.hash()?);
+    let lines: Vec<String> = record.iter().map(|(name, hash)| format!("{name} {hash}\n")).collect();
+    fs::write(root().join(RECORD), lines.concat()).map_err(|error| format!("{RECORD}: {error}"))
+}
+
+/// Empty if there is none
+fn read_record() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join(RECORD)).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect()
+}
+
+impl Generated {
+    /// A hash of the paths and contents of all sources and files
+    fn hash(&self) -> Result<String, String> {
+        let mut list = program_at_root("git");
+        list.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"]);
+        let paths = output(list.args(self.sources).args(self.files))?;
+        let mut paths: Vec<&str> = paths.lines().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        // A file that was removed is still in the index.
+        paths.retain(|path| root().join(path).is_file());
+        let hashes = shell::filter(program_at_root("git").args(HASH_FILES), &paths.join("\n"))?;
+        let lines = hashes.lines().zip(&paths).map(|(hash, path)| format!("{hash} {path}\n"));
+        let list: String = lines.collect();
+        let hash = shell::filter(program_at_root("git").args(HASH_INPUT), &list)?;
+        Ok(hash.trim().to_owned())
+    }
+}
+
+/// Hashes contents as they are, whatever line endings the machine prefers
+const HASH_FILES: [&str; 3] = ["hash-object", "--no-filters", "--stdin-paths"];
+const HASH_INPUT: [&str; 2] = ["hash-object", "--stdin"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_generator_has_sources_and_files() {
+        for generated in &ALL {
+            for path in generated.sources.iter().chain(generated.files) {
+                let listed = output(program_at_root("git").args(["ls-files", "--", path])).unwrap();
+                assert!(!listed.is_empty(), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hash_depends_on_paths_and_contents() {
+        let of = |files: &'static [&'static str]| {
+            Generated { name: "", program: "", sources: &[], files }.hash().unwrap()
+        };
+        let one = of(&["LICENSE-MIT"]);
+        assert_eq!(one, of(&["LICENSE-MIT", "LICENSE-MIT"]));
+        assert_ne!(one, of(&["LICENSE-APACHE"]));
+        assert_ne!(one, of(&["LICENSE-MIT", "LICENSE-APACHE"]));
+    }
 }

@@ -1,44 +1,70 @@
 //! Builds and tests the npm package.
 //!
-//! The modules of the engine and beside it are built with a standard library that is made for
-//! them: small, and without the texts of panics, which a page has no use for. Their glue is made by
-//! `xtask/npm`, and everything of JavaScript by the package's own scripts, which need Node.js
-//! (`cargo xtask setup npm`).
+//! For the tests the modules are built as everything else is that they run. Those that are published
+//! have a standard library that is made for them: small, and without the texts of panics, which a
+//! page has no use for. Glue is made by `xtask/npm`, and everything of JavaScript by the package's
+//! own scripts, which need Node.js (`cargo xtask setup npm`).
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::setup;
 use crate::shell::{self, cargo, output, program_at_root, root, run};
 use crate::toolchain::{Toolchain, Wanted};
 use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the package
 pub(crate) const PACKAGE: &str = "bindings/js";
-const TARGET: &str = "wasm32-unknown-unknown";
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Builds the package
+/// The modules of the package: package, its features, and where the module and its glue go
+const MODULES: [(&str, &str, &str); 4] = [
+    ("milepost-wasm", "", "build"),
+    ("milepost-wasm", "--features archive", "build/archive"),
+    ("milepost-wasm-verifier", "", "build/verifier"),
+    ("milepost-wasm-proof", "", "build/proof"),
+];
+/// The module of a test, which panics when it is told to
+const PANIC: (&str, &str, &str) = ("milepost-wasm", "--features test-panic", "build/panic");
+
+/// Test files that judge what is published: its size, and what browsers do with it
+const OF_PUBLISHED: [&str; 2] = ["size.test.js", "chromium.test.js"];
+
+/// How modules are built
+#[derive(Clone, Copy)]
+enum Build {
+    /// As the tests' other programs are
+    Development,
+    Published,
+}
+
+/// Builds the package as it is published
 pub(crate) fn build() -> Result<(), String> {
-    module("milepost-wasm", "", "build")?;
-    module("milepost-wasm", "--features archive", "build/archive")?;
-    module("milepost-wasm-verifier", "", "build/verifier")?;
-    module("milepost-wasm-proof", "", "build/proof")?;
+    setup::run(&["npm", "sources"])?;
+    build_programs(&["xtask-npm"])?;
+    MODULES.iter().try_for_each(|module| Build::Published.module(*module))?;
     run(node().arg("build.js"))
 }
 
-/// Builds the package and runs its tests
+/// Builds the package from modules of the development build, and runs its tests
 pub(crate) fn test() -> Result<(), String> {
+    let programs = test_programs()?;
+    MODULES.iter().chain([&PANIC]).try_for_each(|module| Build::Development.module(*module))?;
+    run(node().arg("build.js").env("MILEPOST_UNOPTIMIZED", "1"))?;
+    run_tests(programs, |name| !OF_PUBLISHED.contains(&name))
+}
+
+/// Builds the package as it is published, and runs its tests and those of its size and in a browser
+pub(crate) fn test_published() -> Result<(), String> {
     build()?;
-    module("milepost-wasm", "--features test-panic", "build/panic")?;
-    run(node()
-        .envs(test_programs()?)
-        .args(["--expose-gc", "--test", "--test-reporter=tap"])
-        .args(tests()?))
+    Build::Published.module(PANIC)?;
+    run_tests(test_programs()?, |_| true)
 }
 
 /// Builds the server, and the feed with faults that tests follow; the variables that name them
 pub(crate) fn test_programs() -> Result<[(&'static str, PathBuf); 2], String> {
-    let programs = build_programs(&["milepost", "milepost-feed-server"])?;
+    let programs = build_programs(&["milepost", "milepost-feed-server", "xtask-npm"])?;
     let feed_server = programs.join("milepost-feed-server");
     Ok([(SERVER_PROGRAM, programs.join("milepost")), ("FEED_SERVER_PROGRAM", feed_server)])
 }
@@ -54,36 +80,65 @@ fn package() -> PathBuf {
     root().join(PACKAGE)
 }
 
-fn tests() -> Result<Vec<PathBuf>, String> {
+/// Runs the test files of these names
+fn run_tests(
+    programs: [(&'static str, PathBuf); 2],
+    is_run: impl Fn(&str) -> bool,
+) -> Result<(), String> {
     let folder = package().join("test");
-    let entries =
-        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut tests: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.to_string_lossy().ends_with(".test.js"))
-        .collect();
+    let failed = |error| format!("{}: {error}", folder.display());
+    let mut tests = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.js") && is_run(&name) {
+            tests.push(entry.path());
+        }
+    }
     tests.sort();
-    Ok(tests)
+    // The answers of a real node, where the shared data is.
+    let answers = shell::target()?.join("node-answers");
+    run(program_at_root(build_programs(&["vectors"])?.join("vectors")).arg("node").arg(&answers))?;
+    let mut command = node();
+    command.env("NODE_VECTORS", answers);
+    command.envs(programs).args(["--expose-gc", "--test", "--test-reporter=tap"]);
+    run(command.args(tests))
 }
 
-/// Builds the module of a crate and its glue into a folder of the package
-fn module(name: &str, features: &str, folder: &str) -> Result<(), String> {
-    let toolchain = Toolchain::find(Wanted::Sources)?;
-    let mut command = cargo(&format!("build -p {name} --profile wasm {features}"));
-    command.args(["--target", TARGET]);
-    // A directory of its own: with other flags, cargo would build everything in it again in turns.
-    let target = shell::target()?.join("npm").join(toolchain.target_name());
-    if toolchain == Toolchain::Rustup {
-        Toolchain::build_library(&mut command, PARTS);
+impl Build {
+    /// Builds the module of a crate and its glue into a folder of the package
+    fn module(self, (name, features, folder): (&str, &str, &str)) -> Result<(), String> {
+        let mut command = cargo(&format!("build -p {name} {features} --target {TARGET}"));
+        let place = match self {
+            Self::Development => {
+                let toolchain = Toolchain::find(Wanted::Library(TARGET))?;
+                toolchain.prepare(&mut command, PARTS);
+                let target = match toolchain {
+                    Toolchain::Rustup => shell::target()?,
+                    // In a shared directory, each compiler would discard what the other has built.
+                    Toolchain::Debian => shell::target()?.join("debian"),
+                };
+                command.env("CARGO_TARGET_DIR", &target);
+                target.join(TARGET).join("debug")
+            }
+            Self::Published => {
+                let toolchain = Toolchain::find(Wanted::Sources)?;
+                if toolchain == Toolchain::Rustup {
+                    Toolchain::build_library(&mut command, PARTS);
+                }
+                toolchain.prepare(&mut command, PARTS);
+                // With other flags, cargo would build everything in one directory again in turns.
+                let target = shell::target()?.join("npm");
+                command.args(["--profile", "wasm", "-Zbuild-std-features=optimize_for_size"]);
+                command.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", flags()?);
+                target.join(TARGET).join("wasm")
+            }
+        };
+        run(&mut command)?;
+        let module = place.join(name.replace('-', "_") + ".wasm");
+        let mut glue = program_at_root(shell::target()?.join("debug/xtask-npm"));
+        run(glue.arg(module).arg(package().join(folder)))
     }
-    toolchain.prepare(&mut command, PARTS);
-    command.arg("-Zbuild-std-features=optimize_for_size").arg("--target-dir").arg(&target);
-    command.env("RUSTFLAGS", flags()?);
-    run(&mut command)?;
-    let module = target.join(TARGET).join("wasm").join(name.replace('-', "_") + ".wasm");
-    let mut glue = cargo("run --quiet --package xtask-npm --target-dir");
-    // Not where the tests are built: this would wait until all of them are.
-    run(glue.arg(target).arg("--").arg(module).arg(package().join(folder)))
 }
 
 /// What of the standard library the module is built with

@@ -1,4 +1,4 @@
-//! The packages of the workspace: which owns a file, and which depend on which.
+//! The packages of the workspace: which owns a file, and which features each has.
 //!
 //! Read from `cargo metadata`, so that a folder that moves or is added needs no change here. Leaves
 //! out packages of other people and the workspace of the node's crates.
@@ -17,11 +17,14 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Its folder from the root of the repository, with a slash at the end
     folder: String,
-    /// Folders of packages that it depends on, also for its tests and its build script
-    dependencies: Vec<String>,
+    /// Features, without the default ones and those that need `std`
+    features: Vec<String>,
     /// Whether it may be published
     is_published: bool,
 }
+
+/// The feature whose dependency has no form without `std`
+const NEEDS_STD: &str = "simd-base64";
 
 /// All packages of the workspace
 #[derive(Debug)]
@@ -31,7 +34,7 @@ impl Packages {
     /// Asks cargo for the packages
     pub(crate) fn read() -> Result<Self, String> {
         let metadata = output(&mut cargo("metadata --no-deps --format-version 1"))?;
-        Self::parse(&metadata, &root())
+        Self::parse(&metadata, root())
     }
 
     /// Reads what `cargo metadata` prints of a workspace in the folder `root`
@@ -44,12 +47,12 @@ impl Packages {
         };
         let package = |package: &Value| {
             let manifest = Path::new(package["manifest_path"].as_str()?);
-            let paths = package["dependencies"].as_array()?.iter();
-            let paths = paths.filter_map(|it| folder(Path::new(it["path"].as_str()?)));
+            let features = package["features"].as_object()?.keys();
+            let is_single = |name: &&String| !["default", NEEDS_STD].contains(&&name[..]);
             Some(Package {
                 name: package["name"].as_str()?.to_owned(),
                 folder: folder(manifest.parent()?)?,
-                dependencies: paths.collect(),
+                features: features.filter(is_single).cloned().collect(),
                 // What is not published may go into an empty list of registries.
                 is_published: package["publish"].is_null(),
             })
@@ -67,63 +70,33 @@ impl Packages {
         around.max_by_key(|package| package.folder.len())
     }
 
-    /// The names of all packages
-    pub(crate) fn names(&self) -> BTreeSet<&str> {
-        self.0.iter().map(|package| &package.name[..]).collect()
-    }
-
     /// The names of those that are published
     pub(crate) fn published(&self) -> BTreeSet<&str> {
         let published = self.0.iter().filter(|package| package.is_published);
         published.map(|package| &package.name[..]).collect()
     }
 
-    /// These packages and all that depend on one of them, directly or not
-    pub(crate) fn with_dependents<'packages>(
-        &'packages self,
-        names: &BTreeSet<&'packages str>,
-    ) -> BTreeSet<&'packages str> {
-        let mut found = names.clone();
-        loop {
-            let before = found.len();
-            let folders: Vec<&String> = self
-                .0
-                .iter()
-                .filter(|package| found.contains(&package.name[..]))
-                .map(|package| &package.folder)
-                .collect();
-            let uses = |package: &&Package| {
-                package.dependencies.iter().any(|folder| folders.contains(&folder))
-            };
-            let new: Vec<&str> =
-                self.0.iter().filter(uses).map(|package| &package.name[..]).collect();
-            found.extend(new);
-            if found.len() == before {
-                return found;
-            }
-        }
-    }
-
-    /// `-p NAME` for every package whose library is built without `std`
-    pub(crate) fn no_std_arguments(&self) -> Result<String, String> {
+    /// The engine: packages whose library is built without `std`, and with which features each can be
+    ///
+    /// # Errors
+    ///
+    /// When there is no such package.
+    pub(crate) fn no_std(&self) -> Result<Vec<(&str, Vec<&str>)>, String> {
         let is_no_std = |package: &&Package| {
             let library = root().join(&package.folder).join("src/lib.rs");
             let text = fs::read_to_string(library).unwrap_or_default();
             text.lines().any(|line| line == "#![no_std]")
         };
-        let names: BTreeSet<&str> =
-            self.0.iter().filter(is_no_std).map(|package| &package.name[..]).collect();
-        if names.is_empty() {
-            Err("no crate has `#![no_std]`".into())
-        } else {
-            Ok(arguments(&names))
-        }
+        let found: Vec<_> = self
+            .0
+            .iter()
+            .filter(is_no_std)
+            .map(|package| {
+                (&package.name[..], package.features.iter().map(String::as_str).collect())
+            })
+            .collect();
+        if found.is_empty() { Err("no crate has `#![no_std]`".into()) } else { Ok(found) }
     }
-}
-
-/// `-p NAME` for each of these
-pub(crate) fn arguments(names: &BTreeSet<&str>) -> String {
-    names.iter().map(|name| format!("-p {name}")).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -131,17 +104,11 @@ pub(crate) mod tests {
     use super::*;
 
     const METADATA: &str = r#"{"packages": [
-        {"name": "engine", "manifest_path": "/r/core/Cargo.toml", "dependencies": [
-            {"name": "serde", "path": null, "kind": null},
-            {"name": "chain", "path": "/r/chain", "kind": "dev"}]},
-        {"name": "chain", "manifest_path": "/r/chain/Cargo.toml", "dependencies": [
-            {"name": "engine", "path": "/r/core", "kind": null}]},
-        {"name": "server", "manifest_path": "/r/server/Cargo.toml", "dependencies": [
-            {"name": "store", "path": "/r/store"}]},
-        {"name": "store", "manifest_path": "/r/store/Cargo.toml", "dependencies": [
-            {"name": "engine", "path": "/r/core"}]},
-        {"name": "tests", "manifest_path": "/r/tests/Cargo.toml", "dependencies": []},
-        {"name": "seeds", "manifest_path": "/r/tests/seeds/Cargo.toml", "dependencies": [],
+        {"name": "engine", "manifest_path": "/r/core/Cargo.toml",
+            "features": {"default": ["a"], "a": [], "simd-base64": []}},
+        {"name": "server", "manifest_path": "/r/server/Cargo.toml", "features": {}},
+        {"name": "tests", "manifest_path": "/r/tests/Cargo.toml", "features": {}},
+        {"name": "seeds", "manifest_path": "/r/tests/seeds/Cargo.toml", "features": {},
             "publish": []}
     ]}"#;
 
@@ -160,14 +127,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn dependents_are_found_over_any_number_of_arrows() {
-        let packages = packages();
-        let of = |name: &'static str| packages.with_dependents(&BTreeSet::from([name]));
-        assert_eq!(of("server"), BTreeSet::from(["server"]));
-        assert_eq!(of("store"), BTreeSet::from(["server", "store"]));
-        // The dependency of its tests makes a circle.
-        assert_eq!(of("chain"), BTreeSet::from(["chain", "engine", "server", "store"]));
-        assert_eq!(arguments(&of("store")), "-p server -p store");
+    fn features_that_are_checked_by_themselves_need_no_std() {
+        assert_eq!(packages().0[0].features, ["a"]);
     }
 
     #[test]
@@ -191,8 +152,8 @@ pub(crate) mod tests {
         let packages = Packages::read().unwrap();
         let own = packages.owner("xtask/src/main.rs").unwrap();
         assert_eq!(own.name, "xtask");
-        assert!(packages.no_std_arguments().unwrap().contains("-p milepost"));
-        let on_the_engine = packages.with_dependents(&BTreeSet::from(["milepost"]));
-        assert!(on_the_engine.contains("milepost-server"), "{on_the_engine:?}");
+        let engine = packages.no_std().unwrap();
+        let (_, features) = engine.iter().find(|(name, _)| *name == "milepost").unwrap();
+        assert!(features.contains(&"archive"), "{features:?}");
     }
 }

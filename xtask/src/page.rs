@@ -15,15 +15,11 @@ pub(crate) const PAGE: &str = "bindings/js/page";
 /// Where it is built
 pub(crate) const SITE: &str = "bindings/js/page/dist/site";
 
-/// Installs what is missing, and builds the npm package and with it the page
-pub(crate) fn build_all() -> Result<(), String> {
-    setup::run(&["npm", "page"])?;
-    npm::build()?;
-    build()
-}
-
-/// Builds the page into the folder from which the next build of the server embeds it
+/// Builds the npm package, and with it the page into the folder from which the next build of the
+/// server embeds it
 pub(crate) fn build() -> Result<(), String> {
+    setup::run(&["page"])?;
+    npm::build()?;
     run(npm("run").arg("build"))
 }
 

@@ -1,10 +1,9 @@
-//! Runs jobs side by side and prints the output of each in one piece.
+//! Runs jobs side by side, prints the output of each in one piece, and says where the time went.
 //!
 //! A job is a program with its own standard output. Jobs start in the given order as soon as a slot
 //! is free and the jobs that they follow have ended. The output of the oldest running job is
 //! printed as it comes; that of the others is kept until their turn. All jobs run even when one
-//! fails, so one run reports everything. Leaves out what the jobs share: cargo's own locks keep its
-//! commands apart.
+//! fails, so one run reports everything.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -13,6 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
+use crate::clock;
 use crate::tally::{Format, Tally};
 
 /// A program to run
@@ -25,6 +25,8 @@ pub(crate) struct Job {
     pub(crate) after: Vec<String>,
     /// Whether it mostly waits for the network, so that another job can have its slot
     pub(crate) is_idle: bool,
+    /// Whether it measures time or memory, so that no other job runs beside it
+    pub(crate) is_alone: bool,
     pub(crate) format: Format,
 }
 
@@ -37,6 +39,7 @@ impl Job {
             command,
             after: Vec::new(),
             is_idle: false,
+            is_alone: false,
             format: Format::Cargo,
         }
     }
@@ -49,13 +52,21 @@ pub(crate) struct JobResult {
     /// From the start of the run
     started: Duration,
     took: Duration,
+    /// Processor time of the program and of all that it started, if it says so
+    processor: Duration,
+    /// Processor time that nobody used meanwhile
+    idle: Duration,
     tally: Tally,
     error: Option<String>,
 }
 
 /// What became of all jobs, in the order in which they started
 #[derive(Debug)]
-pub(crate) struct Summary(Vec<JobResult>);
+pub(crate) struct Summary {
+    jobs: Vec<JobResult>,
+    /// Processor time that nobody used during the run
+    idle: Duration,
+}
 
 /// How long output is waited for after a program has ended: a process that it left behind can keep
 /// its output open for ever
@@ -69,13 +80,13 @@ enum Event {
 
 enum State {
     Waiting,
-    Running { started: Instant, tally: Tally },
+    Running { started: Instant, idle: Duration, processor: Duration, tally: Tally },
     Ended,
 }
 
 /// Runs all jobs, as many at a time as there are slots, and prints their output to `out`
 pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary {
-    let begin = Instant::now();
+    let (begin, idle_before) = (Instant::now(), clock::idle());
     let (sender, events) = mpsc::channel();
     let mut printer = Printer::new(out, jobs.len());
     let mut states: Vec<State> = jobs.iter().map(|_| State::Waiting).collect();
@@ -84,21 +95,28 @@ pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary 
         while let Some(index) = next(&jobs, &states, slots.max(1)) {
             let job = &mut jobs[index];
             printer.start(index, &format!("\n== {}: {}\n", job.name, job.about));
-            states[index] = State::Running { started: Instant::now(), tally: Tally::default() };
+            states[index] = State::running();
             start(index, &mut job.command, sender.clone());
         }
         // One is running, and `sender` lives as long as this loop, so there is an event to come.
         let Ok(event) = events.recv() else { break };
         match event {
             Event::Line(index, line) => {
-                if let State::Running { tally, .. } = &mut states[index] {
-                    tally.add(jobs[index].format, String::from_utf8_lossy(&line).trim_end());
+                let text = String::from_utf8_lossy(&line);
+                if let State::Running { tally, processor, .. } = &mut states[index] {
+                    if let Some(time) = clock::read_report(&text) {
+                        *processor = time;
+                        continue;
+                    }
+                    tally.add(jobs[index].format, text.trim_end());
                 }
                 printer.line(index, &line);
             }
             Event::End(index, result) => {
                 let state = core::mem::replace(&mut states[index], State::Ended);
-                let State::Running { started, mut tally } = state else { continue };
+                let State::Running { started, idle, processor, mut tally } = state else {
+                    continue;
+                };
                 let name = jobs[index].name.clone();
                 let error = result.err();
                 if let Some(error) = &error {
@@ -106,19 +124,24 @@ pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary 
                     printer.line(index, format!("xtask: {name}: {error}\n").as_bytes());
                 }
                 let (started, took) = (started.duration_since(begin), started.elapsed());
-                results.push(JobResult { name, started, took, tally, error });
+                let idle = clock::idle().saturating_sub(idle);
+                results.push(JobResult { name, started, took, processor, idle, tally, error });
                 printer.end(index);
             }
         }
     }
     results.sort_by_key(|result| result.started);
-    Summary(results)
+    Summary { jobs: results, idle: clock::idle().saturating_sub(idle_before) }
+}
+
+impl State {
+    fn running() -> Self {
+        let (idle, processor) = (clock::idle(), Duration::ZERO);
+        Self::Running { started: Instant::now(), idle, processor, tally: Tally::default() }
+    }
 }
 
 /// The first job that can start now
-///
-/// Jobs that wait for each other in a circle never start by themselves; when nothing else runs, the
-/// first of them does.
 fn next(jobs: &[Job], states: &[State], slots: usize) -> Option<usize> {
     let is_open = |name: &String| {
         let mut all = jobs.iter().zip(states);
@@ -128,15 +151,15 @@ fn next(jobs: &[Job], states: &[State], slots: usize) -> Option<usize> {
         let all = jobs.iter().zip(states);
         all.filter(|(_, state)| matches!(state, State::Running { .. })).map(|(job, _)| job)
     };
-    let has_slot = running().filter(|job| !job.is_idle).count() < slots;
-    let waiting = || {
-        let all = jobs.iter().enumerate().zip(states);
-        all.filter(|(_, state)| matches!(state, State::Waiting)).map(|(job, _)| job)
+    let has_slot =
+        running().filter(|job| !job.is_idle).count() < slots && !running().any(|job| job.is_alone);
+    let is_ready = |job: &Job| {
+        let has_place = if job.is_alone { running().next().is_none() } else { has_slot };
+        (has_place || job.is_idle) && !job.after.iter().any(is_open)
     };
-    let is_ready = |job: &Job| (has_slot || job.is_idle) && !job.after.iter().any(is_open);
-    let ready = waiting().find(|(_, job)| is_ready(job));
-    let next = ready.or_else(|| waiting().next().filter(|_| running().next().is_none()));
-    next.map(|(index, _)| index)
+    let mut waiting = jobs.iter().enumerate().zip(states);
+    let ready = waiting.find(|((_, job), state)| matches!(state, State::Waiting) && is_ready(job));
+    ready.map(|((index, _), _)| index)
 }
 
 /// Starts a program whose standard and error output come as lines, and whose end is reported
@@ -233,25 +256,47 @@ impl<Output: Write> Printer<Output> {
 impl Summary {
     /// The table of times, the jobs that failed, and the closing line `N passed, N failed`
     pub(crate) fn text(&self) -> String {
-        let width = self.0.iter().map(|job| job.name.len()).max().unwrap_or(0).max(5);
-        let mut text = format!("\n{:<width$} {:>7} {:>8}\n", "step", "start", "seconds");
-        for JobResult { name, started, took, .. } in &self.0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{name:<width$} {:>7.0} {:>8.1}",
-                started.as_secs_f64(),
-                took.as_secs_f64()
-            );
-        }
-        let end = self.0.iter().map(|job| job.started + job.took).max().unwrap_or_default();
-        let _ = writeln!(text, "{:<width$} {:>7} {:>8.1}\n", "all", "", end.as_secs_f64());
-        let failed: Vec<&str> = self.failed().collect();
-        if !failed.is_empty() {
-            let _ = writeln!(text, "steps that failed: {}", failed.join(", "));
+        let mut text = self.times();
+        let failures = self.failures();
+        if !failures.is_empty() {
+            let _ = writeln!(text, "steps that failed: {failures}");
         }
         let Tally { passed, failed } = self.tally();
         let _ = writeln!(text, "{passed} passed, {failed} failed");
+        text
+    }
+
+    /// The names of the jobs that failed
+    pub(crate) fn failures(&self) -> String {
+        self.failed().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The table of times in minutes
+    pub(crate) fn times(&self) -> String {
+        let width = self.jobs.iter().map(|job| job.name.len()).max().unwrap_or(0).max(5);
+        let minutes = |time: Duration| time.as_secs_f64() / 60.0;
+        let heads = ["start", "wall", "processor", "idle"];
+        let mut text = format!("\n{:<width$}", "step");
+        for head in heads {
+            let _ = write!(text, " {head:>9}");
+        }
+        let mut line = |name: &str, times: [Option<Duration>; 4]| {
+            let _ = write!(text, "\n{name:<width$}");
+            for time in times {
+                // Writing to a string cannot fail.
+                let _ = match time {
+                    Some(time) => write!(text, " {:>9.1}", minutes(time)),
+                    None => write!(text, " {:>9}", ""),
+                };
+            }
+        };
+        for JobResult { name, started, took, processor, idle, .. } in &self.jobs {
+            line(name, [*started, *took, *processor, *idle].map(Some));
+        }
+        let end = self.jobs.iter().map(|job| job.started + job.took).max().unwrap_or_default();
+        let processor = self.jobs.iter().map(|job| job.processor).sum();
+        line("all", [None, Some(end), Some(processor), Some(self.idle)]);
+        text.push_str("\n\n");
         text
     }
 
@@ -263,11 +308,11 @@ impl Summary {
 
     fn failed(&self) -> impl Iterator<Item = &str> {
         let failed = |job: &&JobResult| job.error.is_some() || job.tally.failed > 0;
-        self.0.iter().filter(failed).map(|job| &job.name[..])
+        self.jobs.iter().filter(failed).map(|job| &job.name[..])
     }
 
     fn tally(&self) -> Tally {
-        self.0.iter().fold(Tally::default(), |sum, job| Tally {
+        self.jobs.iter().fold(Tally::default(), |sum, job| Tally {
             passed: sum.passed + job.tally.passed,
             failed: sum.failed + job.tally.failed,
         })
@@ -311,7 +356,7 @@ mod tests {
     #[test]
     fn one_slot_runs_one_job_at_a_time_and_idle_jobs_beside_it() {
         let mut jobs = [job("one", ""), job("two", "")];
-        let running = || State::Running { started: Instant::now(), tally: Tally::default() };
+        let running = State::running;
         assert_eq!(next(&jobs, &[State::Waiting, State::Waiting], 1), Some(0));
         assert_eq!(next(&jobs, &[running(), State::Waiting], 1), None);
         assert_eq!(next(&jobs, &[running(), State::Waiting], 2), Some(1));
@@ -329,14 +374,6 @@ mod tests {
         first.after = vec!["second".into(), "a job that is not run".into()];
         let (text, _) = run_all(vec![first, job("second", "echo second")], 2);
         assert_eq!(text, "\n== second: a test\nsecond\n\n== first: a test\nfirst\n");
-    }
-
-    #[test]
-    fn jobs_that_follow_one_another_run_all_the_same() {
-        let mut jobs = vec![job("one", ""), job("two", "")];
-        jobs[0].after = vec!["two".into()];
-        jobs[1].after = vec!["one".into()];
-        assert_eq!(run_all(jobs, 2).1.0.len(), 2);
     }
 
     #[test]
@@ -375,15 +412,24 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_every_job_with_its_seconds() {
-        let summary = Summary(vec![JobResult {
-            name: "clippy".into(),
-            started: Duration::from_secs(2),
-            took: Duration::from_millis(61_250),
-            tally: Tally::default(),
-            error: None,
-        }]);
+    fn a_job_that_measures_runs_alone() {
+        let mut jobs = [job("one", ""), job("two", "")];
+        jobs[1].is_alone = true;
+        assert_eq!(next(&jobs, &[State::running(), State::Waiting], 2), None);
+        assert_eq!(next(&jobs, &[State::Ended, State::Waiting], 2), Some(1));
+        assert_eq!(next(&jobs, &[State::Waiting, State::running()], 2), None);
+    }
+
+    #[test]
+    fn the_table_has_the_minutes_of_every_job_and_their_sum() {
+        let script = format!("echo '{}'", clock::report_of(Duration::from_secs(75)));
+        let (text, mut summary) = run_all(vec![job("lints", &script)], 1);
+        assert_eq!(text, "\n== lints: a test\n");
+        let result = &mut summary.jobs[0];
+        (result.started, result.took) = (Duration::from_secs(60), Duration::from_secs(90));
+        (result.idle, summary.idle) = (Duration::from_secs(30), Duration::from_secs(120));
         let text = summary.text();
-        assert!(text.contains("\nclippy       2     61.2\nall                63.2\n"), "{text}");
+        assert!(text.contains("\nlints       1.0       1.5       1.2       0.5\n"), "{text}");
+        assert!(text.contains("\nall                   2.5       1.2       2.0\n"), "{text}");
     }
 }

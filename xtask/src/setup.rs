@@ -1,9 +1,7 @@
 //! Installs what the other commands need, and is the only place that installs anything.
 //!
-//! Needs are grouped in parts; a part whose needs are met costs some calls of `--version` and
-//! nothing else. Debian's packages are installed when this runs as root on a machine with apt;
-//! elsewhere the error names them. Leaves out the Rust toolchain itself and the crates, which cargo
-//! fetches.
+//! A part whose needs are met costs some calls of `--version`. Debian's packages are installed when
+//! this runs as root on a machine with apt; elsewhere the error names them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,26 +10,15 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{clients, cluster, no_std, npm, page, platforms, text};
-
-/// What some commands need in common
-struct Part {
-    name: &'static str,
-    about: &'static str,
-    needs: &'static [Need],
-}
+use crate::{clients, cluster, npm, page, platforms, test, text};
 
 /// Something that is there or has to be installed
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Need {
     /// A package of Debian, which is there when this command line succeeds
     Package(&'static str, &'static str),
-    /// A browser: `CHROMIUM` names its program, by default Debian's
-    Browser,
     /// A toolchain that has this
     Toolchain(Wanted),
-    /// The standard library's sources for the compiler in use; what needs them is left out without
-    OptionalSources,
     /// A program of this package of crates.io, in this version, which is there when this command
     /// line succeeds
     Crate(&'static str, &'static str, &'static str),
@@ -43,242 +30,145 @@ enum Need {
     Jars(&'static str),
 }
 
-const NODE: Need = Need::Package("nodejs", "node --version");
-const NPM: Need = Need::Package("npm", "npm --version");
-const MAKE: Need = Need::Package("make", "make --version");
-const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
-const MUSL: Need = Need::Package("musl-tools", "musl-gcc --version");
+use Need::{Crate, Jars, NodeModules, Package, PythonPackages};
+
+const NODE: Need = Package("nodejs", "node --version");
+const NPM: Need = Package("npm", "npm --version");
+const PYTHON: Need = Package("python3-venv", "python3 -c 'import ensurepip, venv'");
+const MAKE: Need = Package("make", "make --version");
+const VALGRIND: Need = Package("valgrind", "valgrind --version");
+const MUSL: Need = Package("musl-tools", "musl-gcc --version");
+const NIGHTLY: Need = Need::Toolchain(Wanted::Nightly);
+const SOURCES: Need = Need::Toolchain(Wanted::Sources);
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 17] = [
-    Part {
-        name: "server",
-        about: "make, which builds the allocator of the server",
-        needs: &[MAKE],
-    },
-    Part {
-        name: "no_std",
-        about: "a target without std, for the crates that need none",
-        needs: &[Need::Toolchain(Wanted::Library(no_std::TARGET))],
-    },
-    Part { name: "gate", about: "valgrind, which counts instructions", needs: &[VALGRIND] },
-    Part {
-        name: "npm",
-        about: "the package for JavaScript: Node.js, its packages, a standard library to build",
-        needs: &[NODE, NPM, Need::Toolchain(Wanted::Sources), Need::NodeModules(npm::PACKAGE)],
-    },
-    Part {
-        name: "page",
-        about: "the page that the server shows: Node.js and its packages",
-        needs: &[NODE, NPM, Need::NodeModules(page::PAGE)],
-    },
-    Part {
-        name: "clients",
-        about: "published clients that submit transactions: Node.js, Python and their packages",
-        needs: &[
-            NODE,
-            NPM,
-            Need::NodeModules(clients::CLIENTS),
-            Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
-            Need::PythonPackages(clients::CLIENTS),
-        ],
-    },
-    Part {
-        name: "text",
-        about: "checkers of spelling, and formatters",
-        needs: &[
-            NODE,
-            NPM,
-            Need::NodeModules(text::TOOLS),
-            Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
-            Need::PythonPackages(text::TOOLS),
-        ],
-    },
-    Part { name: "browser", about: "Chromium, for tests in a browser", needs: &[Need::Browser] },
-    Part {
-        name: "c",
-        about: "compilers, sanitizers, valgrind and abidw, for the tests of C and C++",
-        needs: &[
-            Need::Package("gcc", "cc --version"),
-            Need::Package("g++", "c++ --version"),
-            Need::Package("binutils", "objcopy --version"),
-            Need::Package("cmake", "cmake --version"),
+const fn target(name: &'static str) -> Need {
+    Need::Toolchain(Wanted::Library(name))
+}
+
+/// What some commands need in common, by the name of the part
+#[rustfmt::skip]
+const PARTS: [(&str, &[Need]); 18] = [
+    ("server", &[MAKE]),
+    ("lints", &[Need::Toolchain(Wanted::Lints)]),
+    ("no_std", &[target(test::NO_STD)]),
+    ("sources", &[SOURCES]),
+    ("gate", &[VALGRIND]),
+    ("npm", &[NODE, NPM, target(npm::TARGET), NodeModules(npm::PACKAGE)]),
+    ("page", &[NODE, NPM, NodeModules(page::PAGE)]),
+    ("browser", &[Package("chromium", "${CHROMIUM:-/usr/bin/chromium} --version")]),
+    (
+        "clients",
+        &[NODE, NPM, NodeModules(clients::CLIENTS), PYTHON, PythonPackages(clients::CLIENTS)],
+    ),
+    ("text", &[NODE, NPM, NodeModules(text::TOOLS), PYTHON, PythonPackages(text::TOOLS)]),
+    (
+        "c",
+        &[
+            Package("gcc", "cc --version"),
+            Package("g++", "c++ --version"),
+            Package("binutils", "objcopy --version"),
+            Package("cmake", "cmake --version"),
             MAKE,
-            Need::Package("pkg-config", "pkg-config --version"),
-            Need::Package("clang-22", CLANG),
-            Need::Package("libclang-rt-22-dev", CLANG),
+            Package("pkg-config", "pkg-config --version"),
+            Package("clang-22", CLANG),
+            Package("libclang-rt-22-dev", CLANG),
             VALGRIND,
-            Need::Package("abigail-tools", "abidw --version"),
-            Need::OptionalSources,
+            Package("abigail-tools", "abidw --version"),
         ],
-    },
-    Part {
-        name: "fuzz",
-        about: "cargo-fuzz and a compiler for libFuzzer",
-        needs: &[
-            Need::Package("g++", "c++ --version"),
-            Need::Crate("cargo-fuzz", "^0.13", "cargo fuzz --version"),
+    ),
+    (
+        "fuzz",
+        &[Package("g++", "c++ --version"), Crate("cargo-fuzz", "^0.13", "cargo fuzz --version")],
+    ),
+    (
+        "cassandra",
+        &[
+            Package("openjdk-17-jre-headless", cluster::JAVA_17),
+            Package("maven", "mvn --version"),
+            Jars(cluster::NODES),
         ],
-    },
-    Part {
-        name: "cassandra",
-        about: "Java 17, Maven and Apache Cassandra, for tests that start nodes",
-        needs: &[
-            Need::Package("openjdk-17-jre-headless", cluster::JAVA_17),
-            Need::Package("maven", "mvn --version"),
-            Need::Jars(cluster::NODES),
-        ],
-    },
-    Part {
-        name: "api",
-        about: "cargo-public-api and the newest compiler, for records of public interfaces",
-        needs: &[
-            Need::Toolchain(Wanted::Nightly),
-            Need::Crate("cargo-public-api", "^0.52", "cargo public-api --version"),
-        ],
-    },
-    Part {
-        name: "supply",
-        about: "cargo-deny and the newest cargo, for what dependencies may be",
-        needs: &[
-            Need::Toolchain(Wanted::Nightly),
-            Need::Crate("cargo-deny", "^0.20", "cargo deny --version"),
-        ],
-    },
-    Part {
-        name: "platforms",
-        about: "compilers and emulators of other processors",
-        needs: &[
-            Need::Package("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc --version"),
-            Need::Package("libc6-dev-arm64-cross", "ls /usr/aarch64-linux-gnu/include/stdio.h"),
-            Need::Package("gcc-i686-linux-gnu", "i686-linux-gnu-gcc --version"),
-            Need::Package("libc6-dev-i386-cross", "ls /usr/i686-linux-gnu/include/stdio.h"),
-            Need::Package("libc6-i386", "ls /lib/ld-linux.so.2"),
-            Need::Package("gcc-s390x-linux-gnu", "s390x-linux-gnu-gcc --version"),
-            Need::Package("libc6-dev-s390x-cross", "ls /usr/s390x-linux-gnu/include/stdio.h"),
+    ),
+    ("api", &[NIGHTLY, Crate("cargo-public-api", "^0.52", "cargo public-api --version")]),
+    ("supply", &[NIGHTLY, Crate("cargo-deny", "^0.20", "cargo deny --version")]),
+    (
+        "platforms",
+        &[
+            Package("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc --version"),
+            Package("libc6-dev-arm64-cross", "ls /usr/aarch64-linux-gnu/include/stdio.h"),
+            Package("gcc-i686-linux-gnu", "i686-linux-gnu-gcc --version"),
+            Package("libc6-dev-i386-cross", "ls /usr/i686-linux-gnu/include/stdio.h"),
+            Package("libc6-i386", "ls /lib/ld-linux.so.2"),
+            Package("gcc-s390x-linux-gnu", "s390x-linux-gnu-gcc --version"),
+            Package("libc6-dev-s390x-cross", "ls /usr/s390x-linux-gnu/include/stdio.h"),
+            Package("qemu-user", "qemu-s390x --version"),
             MUSL,
-            Need::Package("qemu-user", "qemu-s390x --version"),
-            Need::Toolchain(Wanted::Library(platforms::TARGETS[0])),
-            Need::Toolchain(Wanted::Library(platforms::TARGETS[1])),
-            Need::Toolchain(Wanted::Library(platforms::TARGETS[2])),
-            Need::Toolchain(Wanted::Library(platforms::TARGETS[3])),
-            Need::Toolchain(Wanted::Library(platforms::TARGETS[4])),
-            Need::Toolchain(Wanted::Nightly),
+            NIGHTLY,
+            target(platforms::TARGETS[0]),
+            target(platforms::TARGETS[1]),
+            target(platforms::TARGETS[2]),
+            target(platforms::TARGETS[3]),
+            target(platforms::TARGETS[4]),
         ],
-    },
-    Part {
-        name: "image",
-        about: "buildah, and a compiler for static programs",
-        needs: &[
-            Need::Package("buildah", "buildah --version"),
-            Need::Package("ca-certificates", "ls /etc/ssl/certs/ca-certificates.crt"),
+    ),
+    (
+        "image",
+        &[
+            Package("buildah", "buildah --version"),
+            Package("ca-certificates", "ls /etc/ssl/certs/ca-certificates.crt"),
             MUSL,
-            Need::Toolchain(Wanted::Library(platforms::STATIC)),
+            target(platforms::STATIC),
         ],
-    },
-    Part {
-        name: "strace",
-        about: "strace, which records and fails the system calls of a store",
-        needs: &[Need::Package("strace", "strace -V")],
-    },
-    Part {
-        name: "wrk",
-        about: "the client of the bench over HTTP",
-        // It prints its version together with its help, and fails.
-        needs: &[Need::Package("wrk", "sh -c 'command -v wrk'")],
-    },
+    ),
+    (
+        "tools",
+        &[
+            Package("strace", "strace -V"),
+            // It prints its version together with its help, and fails.
+            Package("wrk", "command -v wrk"),
+        ],
+    ),
 ];
 
 /// Debian's compiler, the library's sources, and the linker of the target
 const DEBIAN_TOOLCHAIN: [&str; 4] = ["rustc-web", "rust-web-src", "rust-web-llvm", "lld-22"];
 
-/// The parts, one line each, for the help
-pub(crate) fn list() -> String {
-    let lines = PARTS.map(|part| format!("      {:<10} {}", part.name, part.about));
-    lines.join("\n")
-}
-
-/// Installs what is missing of the parts with these names, or of all parts
+/// Installs what is missing of the parts with these names
 ///
 /// # Errors
 ///
 /// When a name is not that of a part, or something is still missing at the end.
 pub(crate) fn run(names: &[&str]) -> Result<(), String> {
-    let parts = choose(names)?;
-    let missing = missing(&parts);
-    if missing.is_empty() {
-        let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
-        println!("setup: nothing is missing for {}", names.join(", "));
+    let mut needs: Vec<Need> = Vec::new();
+    for name in names {
+        let part = PARTS.iter().find(|(part, _)| part == name);
+        let (_, part) = part.ok_or_else(|| {
+            let names = PARTS.map(|(name, _)| name).join(", ");
+            format!("`setup` has no part `{name}`; there are {names}")
+        })?;
+        needs.extend(part.iter().filter(|need| !needs.contains(need)).collect::<Vec<_>>());
+    }
+    needs.retain(|need| !need.is_met());
+    if needs.is_empty() {
         return Ok(());
     }
-    for (part, need) in &missing {
-        println!("setup: {} is missing; {} needs it: {}", need.name(), part.name, part.about);
+    println!("setup: installs {needs:?} for {}", names.join(", "));
+    // One call of apt for all, because it reads the list of packages each time.
+    let package = |need: &Need| if let Package(name, _) = need { Some(*name) } else { None };
+    let packages: BTreeSet<&str> = needs.iter().filter_map(package).collect();
+    if !packages.is_empty() && is_root() {
+        install_packages(&packages.into_iter().collect::<Vec<_>>())?;
     }
-    install(&missing.iter().map(|(_, need)| *need).collect::<Vec<_>>())?;
-    let errors: Vec<String> = self::missing(&parts)
-        .iter()
-        .filter(|(_, need)| *need != Need::OptionalSources)
-        .map(|(part, need)| format!("{} (for {}): {}", need.name(), part.name, need.advice()))
-        .collect();
-    if errors.is_empty() { Ok(()) } else { Err(format!("still missing: {}", errors.join("; "))) }
+    needs.iter().try_for_each(|need| need.install())?;
+    needs.retain(|need| !need.is_met());
+    if needs.is_empty() { Ok(()) } else { Err(format!("still missing: {needs:?}")) }
 }
 
 /// Whether each of these is the name of a part
 #[cfg(test)]
 pub(crate) fn are_parts(names: &[&str]) -> bool {
-    choose(names).is_ok()
-}
-
-fn choose(names: &[&str]) -> Result<Vec<&'static Part>, String> {
-    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
-        return Err(format!("`setup` has no part `{unknown}`; its parts are\n{}", list()));
-    }
-    let is_chosen = |part: &&Part| names.is_empty() || names.contains(&part.name);
-    Ok(PARTS.iter().filter(is_chosen).collect())
-}
-
-/// What is not there, each once, with the first part that needs it
-fn missing(parts: &[&'static Part]) -> Vec<(&'static Part, Need)> {
-    let mut missing: Vec<(&Part, Need)> = Vec::new();
-    for part in parts {
-        for need in part.needs {
-            if missing.iter().all(|(_, other)| other != need) && !need.is_met() {
-                missing.push((part, *need));
-            }
-        }
-    }
-    missing
-}
-
-fn install(needs: &[Need]) -> Result<(), String> {
-    // One call of apt for all, because it reads the list of packages each time.
-    let packages: BTreeSet<&str> = needs.iter().filter_map(|need| need.package()).collect();
-    if !packages.is_empty() && is_root() {
-        install_packages(&packages.into_iter().collect::<Vec<_>>())?;
-    }
-    for need in needs {
-        match need {
-            Need::Package(..) | Need::Browser => {}
-            Need::Toolchain(wanted) => install_toolchain(*wanted)?,
-            Need::OptionalSources => {
-                if let Err(error) = rustup(Wanted::Sources) {
-                    println!("setup: without the sources threads are not watched: {error}");
-                }
-            }
-            Need::Crate(package, version, _) => {
-                let install = format!("install --locked {package} --version {version}");
-                shell::run(&mut cargo(&install))?;
-            }
-            Need::NodeModules(folder) => {
-                let mut npm = program_at_root("npm");
-                shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
-            }
-            Need::PythonPackages(folder) => install_python_packages(folder)?,
-            Need::Jars(folder) => install_jars(&root().join(folder))?,
-        }
-    }
-    Ok(())
+    names.iter().all(|name| PARTS.iter().any(|(part, _)| part == name))
 }
 
 fn install_packages(packages: &[&str]) -> Result<(), String> {
@@ -291,9 +181,12 @@ fn install_packages(packages: &[&str]) -> Result<(), String> {
     install().or_else(|_| apt(&["update"]).and_then(|()| install()))
 }
 
-/// Installs it by rustup, or where rustup cannot, the compiler of Debian that has the sources
+/// Adds to rustup's toolchain, or where rustup cannot, installs Debian's compiler, which has the
+/// sources of the standard library
 fn install_toolchain(wanted: Wanted) -> Result<(), String> {
-    let Err(error) = rustup(wanted) else { return Ok(()) };
+    let Err(error) = shell::run(program_at_root("rustup").args(wanted.rustup_arguments())) else {
+        return Ok(());
+    };
     if Toolchain::find(wanted).is_ok() {
         return Ok(());
     }
@@ -301,86 +194,55 @@ fn install_toolchain(wanted: Wanted) -> Result<(), String> {
     if is_root() { install_packages(&DEBIAN_TOOLCHAIN) } else { Ok(()) }
 }
 
-/// Adds to rustup's toolchain, which other projects use as well, so it says what it adds
-fn rustup(wanted: Wanted) -> Result<(), String> {
-    let toolchain = output(program_at_root("rustup").args(["show", "active-toolchain"]))?;
-    let toolchain = toolchain.split_whitespace().next().unwrap_or("in use").to_owned();
-    println!("setup: adds {} to the toolchain {toolchain} of rustup", wanted.name());
-    shell::run(program_at_root("rustup").args(wanted.rustup_arguments()))?;
-    if wanted.is_installed() {
-        Ok(())
-    } else {
-        Err("rustup installed it for another toolchain".to_owned())
-    }
-}
-
 pub(crate) fn is_root() -> bool {
     output(program_at_root("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
 impl Need {
-    fn is_met(self) -> bool {
+    fn is_met(&self) -> bool {
         match self {
-            Self::Package(_, probe) | Self::Crate(_, _, probe) => {
-                let mut shell = Command::new("sh");
-                output(shell.args(["-c", probe])).is_ok()
+            Package(_, probe) | Crate(_, _, probe) => {
+                output(Command::new("sh").args(["-c", probe])).is_ok()
             }
-            Self::Browser => {
-                let program = std::env::var("CHROMIUM");
-                let program = program.unwrap_or_else(|_| "/usr/bin/chromium".into());
-                output(program_at_root(program).arg("--version")).is_ok()
+            Self::Toolchain(wanted) => Toolchain::find(*wanted).is_ok(),
+            NodeModules(folder) => has_modules(&root().join(folder)),
+            PythonPackages(folder) => {
+                is_installed(folder, "requirements.txt", python_environment(folder))
             }
-            Self::Toolchain(wanted) => Toolchain::find(wanted).is_ok(),
-            Self::OptionalSources => Wanted::Sources.is_installed(),
-            Self::NodeModules(folder) => has_modules(&root().join(folder)),
-            Self::PythonPackages(folder) => has_python_packages(folder),
-            Self::Jars(folder) => has_jars(&root().join(folder)),
+            Jars(folder) => is_installed(folder, "pom.xml", jars()),
         }
     }
 
-    fn package(self) -> Option<&'static str> {
+    /// Installs it, except a package of Debian
+    fn install(&self) -> Result<(), String> {
         match self {
-            Self::Package(package, _) => Some(package),
-            Self::Browser => Some("chromium"),
-            _ => None,
-        }
-    }
-
-    /// What it is called in messages
-    fn name(self) -> String {
-        match self {
-            Self::Package(package, _) | Self::Crate(package, ..) => package.to_owned(),
-            Self::Browser => "a browser".to_owned(),
-            Self::Toolchain(wanted) => wanted.name(),
-            Self::OptionalSources => Wanted::Sources.name(),
-            Self::NodeModules(folder) => format!("{folder}/node_modules"),
-            Self::PythonPackages(folder) => format!("the packages of {folder}/requirements.txt"),
-            Self::Jars(folder) => format!("the jars of {folder}/pom.xml"),
-        }
-    }
-
-    /// How a person installs it
-    fn advice(self) -> String {
-        match self {
-            Self::Package(package, _) => format!("on Debian `apt-get install {package}`"),
-            Self::Browser => {
-                "on Debian `apt-get install chromium`; CHROMIUM can name another program".to_owned()
+            Package(..) => Ok(()),
+            Self::Toolchain(wanted) => install_toolchain(*wanted),
+            Crate(package, version, _) => {
+                let install = format!("install --locked {package} --version {version}");
+                shell::run(cargo(&install).env_remove("CARGO_TARGET_DIR"))
             }
-            Self::Toolchain(wanted) => format!(
-                "`rustup {}`, or on Debian `apt-get install --no-install-recommends {}`",
-                wanted.rustup_arguments().join(" "),
-                DEBIAN_TOOLCHAIN.join(" ")
-            ),
-            Self::Crate(package, version, _) => {
-                format!("`cargo install --locked {package} --version {version}`")
+            NodeModules(folder) => {
+                let mut npm = program_at_root("npm");
+                shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))
             }
-            Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
-            Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
-            Self::PythonPackages(folder) => {
-                format!("`pip install --requirement {folder}/requirements.txt` below target/python")
+            PythonPackages(folder) => {
+                let environment = python_environment(folder)?;
+                shell::run(program_at_root("python3").args(["-m", "venv"]).arg(&environment))?;
+                let mut pip = program_at_root(environment.join("bin/pip"));
+                let list = root().join(folder).join("requirements.txt");
+                shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
+                note(&list, &environment)
             }
-            Self::Jars(folder) => {
-                format!("`mvn dependency:copy-dependencies` in {folder}, into target/jars")
+            Jars(folder) => {
+                let (jars, list) = (jars()?, root().join(folder).join("pom.xml"));
+                // Jars of another version would be loaded too.
+                let _ = fs::remove_dir_all(&jars);
+                let mut maven = program_at_root("mvn");
+                maven.args(["--batch-mode", "--quiet", "--file"]).arg(&list);
+                maven.args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
+                shell::run(maven.arg(format!("-DoutputDirectory={}", jars.display())))?;
+                note(&list, &jars)
             }
         }
     }
@@ -399,67 +261,28 @@ pub(crate) fn python_environment(folder: &str) -> Result<PathBuf, String> {
     Ok(shell::target()?.join("python").join(folder))
 }
 
-/// The list of what a folder has, which is written last
-const INSTALLED: &str = "installed.txt";
-
-fn has_python_packages(folder: &str) -> bool {
-    let wanted = fs::read(root().join(folder).join("requirements.txt")).ok();
-    let environment = python_environment(folder).ok();
-    let installed = environment.and_then(|path| fs::read(path.join(INSTALLED)).ok());
-    wanted.is_some() && installed == wanted
-}
-
-fn install_python_packages(folder: &str) -> Result<(), String> {
-    let environment = python_environment(folder)?;
-    shell::run(program_at_root("python3").args(["-m", "venv"]).arg(&environment))?;
-    let list = root().join(folder).join("requirements.txt");
-    let mut pip = program_at_root(environment.join("bin/pip"));
-    shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
-    let copied = fs::copy(&list, environment.join(INSTALLED));
-    copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
-}
-
 /// The folder of jars; not beside the list of them, where checks would read its files
 pub(crate) fn jars() -> Result<PathBuf, String> {
     Ok(shell::target()?.join("jars"))
 }
 
-fn has_jars(folder: &Path) -> bool {
-    let wanted = fs::read(folder.join("pom.xml")).ok();
-    let installed = jars().ok().and_then(|path| fs::read(path.join(INSTALLED)).ok());
-    wanted.is_some() && installed == wanted
+/// The copy of the list of what a folder has, which is written last
+const INSTALLED: &str = "installed.txt";
+
+fn note(list: &Path, installed: &Path) -> Result<(), String> {
+    let copied = fs::copy(list, installed.join(INSTALLED));
+    copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
 }
 
-fn install_jars(folder: &Path) -> Result<(), String> {
-    let jars = jars()?;
-    let failed = |error: std::io::Error| format!("{}: {error}", jars.display());
-    // Jars of another version would be loaded too.
-    match fs::remove_dir_all(&jars) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => fs::create_dir_all(&jars).map_err(failed)?,
-    }
-    let list = folder.join("pom.xml");
-    let mut maven = program_at_root("mvn");
-    maven.args(["--batch-mode", "--quiet", "--file"]).arg(&list);
-    maven.args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
-    shell::run(maven.arg(format!("-DoutputDirectory={}", jars.display())))?;
-    fs::copy(&list, jars.join(INSTALLED)).map(|_| ()).map_err(failed)
+fn is_installed(folder: &str, list: &str, installed: Result<PathBuf, String>) -> bool {
+    let wanted = fs::read(root().join(folder).join(list)).ok();
+    let found = installed.ok().and_then(|path| fs::read(path.join(INSTALLED)).ok());
+    wanted.is_some() && found == wanted
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn names(words: &[&str]) -> Vec<&'static str> {
-        choose(words).unwrap().iter().map(|part| part.name).collect()
-    }
-
-    #[test]
-    fn parts_are_chosen_by_name_and_all_without_one() {
-        assert_eq!(names(&[]).len(), PARTS.len());
-        assert_eq!(names(&["c", "gate"]), ["gate", "c"]);
-        assert!(choose(&["c", "rust"]).is_err_and(|error| error.contains("`rust`")));
-    }
 
     #[test]
     fn modules_are_there_when_they_are_no_older_than_their_lock_file() {
@@ -477,12 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_need_that_two_parts_have_is_reported_once() {
-        const ABSENT: Need = Need::Package("absent", "a-program-that-is-not-there");
-        static ONE: Part = Part { name: "one", about: "", needs: &[ABSENT] };
-        static TWO: Part =
-            Part { name: "two", about: "", needs: &[ABSENT, Need::Package("sh", "true")] };
-        let missing = missing(&[&ONE, &TWO]);
-        assert_eq!(missing.iter().map(|(part, _)| part.name).collect::<Vec<_>>(), ["one"]);
+    fn unknown_parts_are_refused() {
+        assert!(run(&["c", "rust"]).is_err_and(|error| error.contains("`rust`")));
     }
 }

@@ -1,31 +1,58 @@
 //! Runs other programs from the root of the repository and shows their output as it comes.
 //!
-//! A program that cannot be started and one that fails are both an error that names the command
-//! line. Leaves out quoting and pipelines: arguments go to the program as they are.
+//! Every nested call of cargo is made by [`cargo`], so that all of them agree on what they build and
+//! where: whatever one has compiled, the next one finds. A program that cannot be started and one
+//! that fails are both an error that names the command line.
 
+use std::env;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
-/// The root of the repository
-pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+/// The root of the repository in which this program was started
+///
+/// Cargo may have built this program for another clone with the same target directory, so the place
+/// of its sources is not asked.
+pub(crate) fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        // Cargo sets it for the program that it runs.
+        let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let here = here.or_else(|| env::current_dir().ok()).unwrap_or_default();
+        let is_root = |folder: &&Path| folder.join("xtask/Cargo.toml").is_file();
+        here.ancestors().find(is_root).unwrap_or(&here).to_owned()
+    })
 }
 
-/// Cargo's target directory: this program is there, in the folder of its profile
+/// Cargo's target directory: this program is somewhere in it
 pub(crate) fn target() -> Result<PathBuf, String> {
-    let here = std::env::current_exe().map_err(|error| error.to_string())?;
-    let target = here.ancestors().nth(2).ok_or("this program is in no target directory")?;
-    Ok(target.to_owned())
+    let here = env::current_exe().map_err(|error| error.to_string())?;
+    let is_target = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
+    let target = here.ancestors().find(is_target);
+    target.map(Path::to_owned).ok_or_else(|| "this program is in no target directory".to_owned())
 }
 
-/// A `cargo` with these arguments: the one that runs this program
+/// A `cargo` with these arguments: the one that runs this program, with the same target directory
+///
+/// The compiler of the workspace's own packages is Clippy's driver, which is the compiler with more
+/// lints: `cargo clippy` would check every dependency once more.
 pub(crate) fn cargo(arguments: &str) -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = program_at_root(&program);
-    command.args(arguments.split_whitespace());
+    command.args(arguments.split_whitespace()).env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    if let Ok(target) = target() {
+        command.env("CARGO_TARGET_DIR", target);
+    }
+    // What cargo says of this package would reach build scripts, of which one runs again when it
+    // differs, and with it all that depends on TLS is compiled again.
+    for (name, _) in env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name_text.starts_with(start)) {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
@@ -64,22 +91,6 @@ pub(crate) fn show(command: &mut Command) -> Result<String, String> {
     if status.success() { Ok(text) } else { Err(format!("{} failed, {status}", line(command))) }
 }
 
-/// Runs a program to its end with this text as its standard input
-pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(), String> {
-    announce(command);
-    let failed = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
-    let child = command.stdin(Stdio::piped()).spawn();
-    let mut child = child.map_err(|error| failed(error, command))?;
-    // Dropped here, so that the input ends.
-    let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(input.as_bytes()));
-    let status = child.wait().map_err(|error| failed(error, command))?;
-    // A program that fails may not have read its input, so its failure is the one to report.
-    if !status.success() {
-        return Err(format!("{} failed, {status}", line(command)));
-    }
-    written.map_err(|error| failed(error, command))
-}
-
 /// Returns what a program prints on its standard output; its error output is dropped
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{}: {error}", line(command)))?;
@@ -87,6 +98,36 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{} failed, {}", line(command), output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a program to its end, shows what it prints on its error output, and returns that
+pub(crate) fn errors(command: &mut Command) -> Result<String, String> {
+    announce(command);
+    let output = command.stderr(Stdio::piped()).output();
+    let output = output.map_err(|error| format!("{}: {error}", line(command)))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    print!("{text}");
+    let status = output.status;
+    if status.success() { Ok(text) } else { Err(format!("{} failed, {status}", line(command))) }
+}
+
+/// Returns what a program prints when this text is its standard input
+pub(crate) fn filter(command: &mut Command, input: &str) -> Result<String, String> {
+    let failed = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| failed(error, command))?;
+    let pipe = child.stdin.take();
+    let input = input.to_owned();
+    // Beside the reading, or both programs could wait for each other.
+    let writer =
+        std::thread::spawn(move || pipe.map_or(Ok(()), |mut it| it.write_all(input.as_bytes())));
+    let output = child.wait_with_output().map_err(|error| failed(error, command))?;
+    match writer.join() {
+        Ok(Ok(())) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        _ => Err(format!("{} failed, {}", line(command), output.status)),
+    }
 }
 
 fn announce(command: &Command) {

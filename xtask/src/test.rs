@@ -1,164 +1,121 @@
-//! The test command: every check of the repository, two or more at a time.
+//! The test command: every check that each change has to pass, two steps at a time.
 //!
-//! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together,
-//! and what the chosen steps need is installed first, beside those that need nothing. Leaves out
-//! benches, which give no verdict; each runs once, unmeasured.
+//! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together.
+//! What they need is installed first, and the development build is made once: lints, tests and the
+//! programs that tests start are one compilation. What takes longer is checked by name (`verify`).
 
 use core::num::NonZero;
 use std::process::{Command, ExitCode};
+use std::time::SystemTime;
 
 use crate::packages::Packages;
 use crate::runner::{self, Job};
-use crate::shell::{cargo, run as run_command};
+use crate::shell::{self, cargo, run as run_command};
 use crate::tally::Format;
-use crate::workspace::{
-    SERVER_PROGRAM, WORKSPACE, WORKSPACE_WITH_C, build_programs, interop_cargo, programs_folder,
-    with_lints,
-};
-use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate, text};
+use crate::toolchain::{Toolchain, Wanted};
+use crate::workspace::WORKSPACE;
+use crate::{changes, clock, configurations, generate, npm, programs, setup, text, verify};
 
-/// One check
+/// One step
 struct Step {
     name: &'static str,
     about: &'static str,
-    /// Parts of `setup` that it needs
-    parts: &'static [&'static str],
-    /// Steps that have to end first, if they run at all
+    /// Steps that have to end first
     after: &'static [&'static str],
     check: fn() -> Result<(), String>,
 }
 
+/// What of `setup` the steps need
+const PARTS: [&str; 7] = ["server", "lints", "text", "no_std", "npm", "c", "tools"];
+
+/// A target without an operating system and without `std`
+pub(crate) const NO_STD: &str = "wasm32v1-none";
+
 /// All steps, in the order in which they start
 ///
-/// Short ones are first. Then steps that build into different directories alternate, because cargo
-/// builds into one directory for one command at a time.
-const STEPS: [Step; 17] = [
-    step("fmt", "the layout of all Rust code", &[], fmt),
-    step("text", "spelling, and the layout of all other code", &["text"], text::check),
-    step("clippy", "lints of all other code, as errors", &["server"], clippy),
-    step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
-    step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
-    step("tests", "unit, documentation and cross-crate tests", &["server", "strace"], tests),
-    step("interop", "tests beside the node's crates, and their lints", &["server"], interop),
-    step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
-    step(
-        "fuzz",
-        "the fuzz targets over their inputs, and some seconds each; their lints",
-        &["fuzz"],
-        fuzz::test,
-    ),
-    step(
-        "no_std",
-        "the crates that need no std, for a target without it",
-        &["no_std"],
-        no_std::build,
-    ),
-    step(
-        "features",
-        "the engine without its default features, the server with its own",
-        &["server"],
-        features,
-    ),
-    step("doc", "the documentation, with warnings as errors", &["server"], doc),
-    Step {
-        after: &["npm", "tests"],
-        ..step(
-            "page",
-            "the page, in a browser with a running server",
-            &["page", "browser"],
-            page::test,
-        )
-    },
-    Step {
-        after: &["tests"],
-        ..step(
-            "simulation",
-            "10,000 seeds of waiting, compared with an oracle",
-            &[],
-            simulate::test,
-        )
-    },
-    Step {
-        after: &["tests"],
-        ..step(
-            "clients",
-            "published clients submit transactions to a server that forwards",
-            &["clients"],
-            clients::test,
-        )
-    },
-    Step {
-        after: &["tests"],
-        ..step(
-            "cluster",
-            "an archive in a node of Cassandra that is started for it",
-            &["cassandra"],
-            cluster::test,
-        )
-    },
-    Step {
-        after: &["tests", "interop"],
-        ..step("benches", "every bench once, and servers that give the same bytes", &[], benches)
-    },
+/// Steps that build into one directory would wait for each other, except that tests only run.
+const STEPS: [Step; 9] = [
+    step("generated", "files that are made from sources, by a hash", &[], generate::check),
+    step("build", "everything is compiled once, with lints", &[], build),
+    step("text", "spelling, and the layout of all files", &[], text::check),
+    step("no_std", "the engine without std, and with each feature by itself", &[], no_std),
+    step("tests", "all tests and the examples of the documentation", &["build"], programs::run_all),
+    step("wasm", "the npm package in Node.js", &["build"], npm::test),
+    step("address", "programs in C under AddressSanitizer", &["build"], address),
+    step("docs", "the documentation, with warnings as errors", &["build", "wasm"], docs),
+    step("lints", "warnings of the compilation, as errors", &["tests", "docs"], lints),
 ];
 
 const fn step(
     name: &'static str,
     about: &'static str,
-    parts: &'static [&'static str],
+    after: &'static [&'static str],
     check: fn() -> Result<(), String>,
 ) -> Step {
-    Step { name, about, parts, after: &[], check }
+    Step { name, about, after, check }
 }
 
-/// The steps, one line each, for the help
-pub(crate) fn list() -> String {
-    let lines = STEPS.map(|step| format!("      {:<10} {}", step.name, step.about));
-    lines.join("\n")
-}
-
-/// Runs the chosen steps, prints where the time went and the sum of all tests
+/// Runs all steps or those that are named; prints where the time went, and the sum of all tests
 ///
 /// # Errors
 ///
 /// When the arguments name no step; a step that fails is reported by the exit code.
-pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode, String> {
-    let jobs = jobs(&choose(arguments)?)?;
+pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
+    let begin = SystemTime::now();
+    let jobs = jobs(&choose(names)?)?;
     let slots = std::thread::available_parallelism().map_or(2, NonZero::get);
     let summary = runner::run(jobs, slots, std::io::stdout());
+    let configurations = configurations::check(&shell::target()?, begin);
+    print_due(&changes::base()?)?;
+    if !shell::root().join("../shared/data").is_dir() {
+        println!("left out: no shared folder");
+    }
     print!("{}", summary.text());
-    Ok(summary.exit_code())
+    configurations.map(|()| summary.exit_code())
 }
 
-/// Runs one step in this process
+/// Prints which checks by name depend on what changed since a revision
+///
+/// # Errors
+///
+/// When git knows no such revision.
+pub(crate) fn print_due(base: &str) -> Result<(), String> {
+    print!("\n{}", verify::list_due(&changes::files_since(base)?));
+    Ok(())
+}
+
+/// Runs one step in this process, and reports the processor time that it took
 pub(crate) fn run_step(name: &str) -> Result<(), String> {
     let step = STEPS.iter().find(|step| step.name == name);
-    (step.ok_or_else(|| format!("no step is called `{name}`"))?.check)()
+    let result = match step {
+        _ if name == "setup" => setup::run(&PARTS),
+        Some(step) => (step.check)(),
+        None => crate::check::run_step(name)
+            .or_else(|| verify::run_step(name))
+            .unwrap_or_else(|| Err(format!("no step is called `{name}`"))),
+    };
+    println!("{}", clock::report_of(clock::used()));
+    result
 }
 
 /// The jobs of these steps, and before them one that installs what they need
 fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
     let here = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut jobs = Vec::new();
-    let mut parts: Vec<&str> = steps.iter().flat_map(|step| step.parts).copied().collect();
-    parts.sort_unstable();
-    parts.dedup();
-    if !parts.is_empty() {
+    let job = |name: &str, about: &str| {
         let mut command = Command::new(&here);
-        command.arg("setup").args(parts);
-        let setup = Job::new("setup", "what the steps need, installed", command);
-        jobs.push(Job { is_idle: true, ..setup });
-    }
+        // What one run compiles, no later one compiles again, so nothing is kept for that.
+        command.args(["step", name]).env("CARGO_INCREMENTAL", "0");
+        Job::new(name, about, command)
+    };
+    let mut jobs = vec![job("setup", "what the steps need, installed")];
     for step in steps {
-        let mut command = Command::new(&here);
-        command.args(["step", step.name]);
-        let mut job = Job::new(step.name, step.about, command);
+        let mut job = job(step.name, step.about);
         job.after = step.after.iter().map(|name| (*name).to_owned()).collect();
-        if !step.parts.is_empty() {
+        if step.name != "generated" {
             job.after.push("setup".to_owned());
         }
         // Node.js prints other closing lines.
-        if ["npm", "page", "clients"].contains(&step.name) {
+        if step.name == "wasm" {
             job.format = Format::Tap;
         }
         jobs.push(job);
@@ -166,127 +123,89 @@ fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-/// The steps that `--only` names, or all, without those that `--skip` names
-fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
-    let mut steps: Vec<&Step> = STEPS.iter().collect();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let (flag, value) = match word.split_once('=') {
-            Some((flag, value)) => (flag, Some(value)),
-            None => (*word, None),
-        };
-        let only = match flag {
-            "--only" => true,
-            "--skip" => false,
-            _ => return Err(format!("`test` takes `--only` and `--skip`, not `{word}`")),
-        };
-        let value = value.or_else(|| words.next().copied());
-        let names = value.ok_or_else(|| format!("{flag} needs the names of steps"))?;
-        for name in names.split(',') {
-            if STEPS.iter().all(|step| step.name != name) {
-                return Err(format!("no step is called `{name}`; the steps are\n{}", list()));
+/// The steps with these names and what they follow, or all
+fn choose(names: &[&str]) -> Result<Vec<&'static Step>, String> {
+    let all: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
+        return Err(format!("`test` has no step `{unknown}`; there are {}", all.join(", ")));
+    }
+    let is_chosen = |step: &&Step| names.is_empty() || names.contains(&step.name);
+    Ok(STEPS.iter().filter(is_chosen).collect())
+}
+
+/// Compiles everything; a warning does not keep the tests from running
+fn build() -> Result<(), String> {
+    run_command(&mut cargo(&format!("build {}", programs::all_targets())))
+}
+
+/// Fails for the warnings of the compilation, which cargo repeats
+fn lints() -> Result<(), String> {
+    let mut build = cargo(&format!("build {}", programs::all_targets()));
+    let warnings = shell::errors(&mut build)?;
+    let count = warnings.lines().filter(|line| line.starts_with("warning")).count();
+    if count == 0 { Ok(()) } else { Err(format!("{count} warnings")) }
+}
+
+fn docs() -> Result<(), String> {
+    // The server's program and the engine's library have one name and would be written to one
+    // place, and the library for C is documented by its header.
+    let docs = "doc --no-deps --keep-going --lib --exclude milepost-capi";
+    let mut docs = cargo(&format!("{docs} {WORKSPACE}"));
+    run_command(docs.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Checks the engine for a target without `std`: with no feature, each by itself, and the default
+fn no_std() -> Result<(), String> {
+    let toolchain = Toolchain::find(Wanted::Library(NO_STD))?;
+    for (package, features) in Packages::read()?.no_std()? {
+        let single = features.iter().map(|feature| format!("--no-default-features -F {feature}"));
+        let sets = ["", "--no-default-features"].into_iter().map(str::to_owned).chain(single);
+        for set in sets {
+            let check = format!("check -p {package} --lib --target {NO_STD} {set}");
+            let mut check = cargo(&check);
+            toolchain.prepare(&mut check, "core,alloc");
+            // Warnings are errors of the compiler, not of cargo, so nothing is compiled again.
+            check.env("CARGO_TARGET_DIR", shell::target()?.join("no_std"));
+            let warnings = shell::errors(&mut check)?;
+            if warnings.lines().any(|line| line.starts_with("warning")) {
+                return Err(format!("{package} {set}: has warnings"));
             }
         }
-        steps.retain(|step| names.split(',').any(|name| name == step.name) == only);
-    }
-    Ok(steps)
-}
-
-fn fmt() -> Result<(), String> {
-    text::WORKSPACES.iter().try_for_each(|workspace| {
-        run_command(cargo("fmt --all --check").arg("--manifest-path").arg(workspace))
-    })
-}
-
-fn clippy() -> Result<(), String> {
-    let all = format!("clippy {WORKSPACE_WITH_C} --all-targets --keep-going -- -D warnings");
-    run_command(&mut cargo(&all))
-}
-
-fn features() -> Result<(), String> {
-    // Without the tests, whose dependencies ask for the default features.
-    let packages = Packages::read()?.no_std_arguments()?;
-    let engine = format!("clippy {packages} --lib --no-default-features -- -D warnings");
-    run_command(&mut cargo(&engine))?;
-    // The server with its own features, without those that other packages ask for.
-    run_command(&mut cargo("check -p milepost-server"))
-}
-
-fn doc() -> Result<(), String> {
-    // The server's program and the engine's library have one name and would be written to one
-    // place, so libraries are documented by themselves; they come last and stay.
-    for targets in ["--bins", "--lib"] {
-        let mut command = cargo(&format!("doc {WORKSPACE} --no-deps --keep-going {targets}"));
-        run_command(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(())
 }
 
-fn tests() -> Result<(), String> {
-    let mut tests = cargo(&format!("test {WORKSPACE} --no-fail-fast"));
-    // Which this builds before it runs the tests.
-    run_command(tests.env(SERVER_PROGRAM, programs_folder()?.join("milepost")))
-}
-
-fn interop() -> Result<(), String> {
-    run_command(&mut with_lints(interop_cargo("test --all-targets --no-run")?))?;
-    let programs = build_programs(&["milepost"])?;
-    let mut tests = with_lints(interop_cargo("test --no-fail-fast")?);
-    run_command(tests.env(SERVER_PROGRAM, programs.join("milepost")))
-}
-
-fn benches() -> Result<(), String> {
-    run_command(&mut cargo(&format!("test {WORKSPACE} --bench *")))?;
-    // Builds the server of the node's path too, which is a program of the same package.
-    run_command(&mut with_lints(interop_cargo("test --bench *")?))?;
-    build_programs(&["milepost", "http-bench"])?;
-    run_command(&mut bench::compare_servers()?)
+/// Runs programs in C and C++ with a library that is instrumented
+fn address() -> Result<(), String> {
+    let tests = "--test capi -- tools:: adversarial:: storage_check:: api:: growth:: example:: \
+                 shared_vectors:: cpp::functions cpp::the_example_waits cpp::an_archive";
+    verify::run_tests(&[("MILEPOST_TOOL", "address")], tests)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, choose, jobs, list};
-
-    fn names(arguments: &[&str]) -> Vec<&'static str> {
-        choose(arguments).unwrap().iter().map(|step| step.name).collect()
-    }
+    use super::{PARTS, STEPS, choose, jobs};
 
     #[test]
     fn steps_are_chosen_by_name() {
-        assert_eq!(names(&[]).len(), STEPS.len());
-        assert_eq!(names(&["--only", "clippy,fmt"]), ["fmt", "clippy"]);
-        assert_eq!(names(&["--only=fmt"]), ["fmt"]);
-        assert_eq!(names(&["--skip=tests"]).len(), STEPS.len() - 1);
+        let names = |names: &[&str]| {
+            choose(names).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap().len(), STEPS.len());
+        assert_eq!(names(&["text", "build"]).unwrap(), ["build", "text"]);
+        assert!(names(&["lint"]).is_err_and(|error| error.contains("`lint`")));
     }
 
     #[test]
-    fn unknown_words_are_refused() {
-        for arguments in [&["--only", "lint"][..], &["--only"], &["--fast"], &["fmt"]] {
-            assert!(choose(arguments).is_err(), "{arguments:?}");
-        }
-    }
-
-    #[test]
-    fn steps_name_steps_and_parts_that_there_are() {
-        for step in &STEPS {
+    fn steps_follow_steps_before_them_and_the_setup() {
+        for (index, step) in STEPS.iter().enumerate() {
             for other in step.after {
-                assert!(STEPS.iter().any(|step| step.name == *other), "{other}");
+                assert!(STEPS[..index].iter().any(|step| step.name == *other), "{other}");
             }
-            assert!(crate::setup::are_parts(step.parts), "{:?}", step.parts);
-            assert!(list().contains(step.about));
         }
-    }
-
-    #[test]
-    fn what_steps_need_is_installed_before_them() {
-        let of = |arguments: &[&str]| jobs(&choose(arguments).unwrap()).unwrap();
-        let with_parts = of(&["--only", "gate,npm,fmt"]);
-        let names: Vec<&str> = with_parts.iter().map(|job| &job.name[..]).collect();
-        assert_eq!(names, ["setup", "fmt", "gate", "npm"]);
-        let words: Vec<_> = with_parts[0].command.get_args().collect();
-        assert_eq!(words, ["setup", "browser", "gate", "npm"]);
-        assert!(with_parts[1].after.is_empty());
-        assert_eq!(with_parts[2].after, ["setup"]);
-        assert_eq!(of(&["--only", "fmt"]).len(), 1);
+        assert!(crate::setup::are_parts(&PARTS));
+        let jobs = jobs(&choose(&["tests"]).unwrap()).unwrap();
+        assert_eq!(jobs.iter().map(|job| &job.name[..]).collect::<Vec<_>>(), ["setup", "tests"]);
+        assert_eq!(jobs[1].after, ["build", "setup"]);
     }
 }

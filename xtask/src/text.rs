@@ -17,8 +17,16 @@ pub(crate) const WORKSPACES: [&str; 3] = ["Cargo.toml", "interop/Cargo.toml", "f
 /// C and C++ that people write: all but the header that is made from the interface
 const C: [&str; 5] = ["*.c", "*.h", "*.cpp", "*.hpp", ":!include/milepost.h"];
 
+/// Checks the layout of Rust code
+pub(crate) fn check_rust() -> Result<(), String> {
+    WORKSPACES.iter().try_for_each(|workspace| {
+        run(cargo("fmt --all --check --manifest-path").arg(root().join(workspace)))
+    })
+}
+
 /// Checks the spelling of everything and the layout of all files
 pub(crate) fn check() -> Result<(), String> {
+    check_rust()?;
     run(&mut python_tool("typos")?)?;
     run(prettier().arg("--check"))?;
     run(clang_format()?.args(["--dry-run", "--Werror"]).args(c_files()?))
@@ -27,7 +35,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// Lays out all files, Rust too
 pub(crate) fn format() -> Result<(), String> {
     for workspace in WORKSPACES {
-        run(cargo("fmt --all").arg("--manifest-path").arg(root().join(workspace)))?;
+        run(cargo("fmt --all --manifest-path").arg(root().join(workspace)))?;
     }
     run(prettier().args(["--write", "--log-level=warn"]))?;
     run(clang_format()?.arg("-i").args(c_files()?))

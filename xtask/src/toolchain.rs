@@ -30,6 +30,8 @@ pub(crate) enum Wanted {
     Sources,
     /// The newest compiler, with Miri
     Nightly,
+    /// Clippy and the formatter
+    Lints,
 }
 
 impl Toolchain {
@@ -41,7 +43,9 @@ impl Toolchain {
     pub(crate) fn find(wanted: Wanted) -> Result<Self, String> {
         if wanted.is_installed() {
             Ok(Self::Rustup)
-        } else if has_sources(program_at_root(DEBIAN_COMPILER), "library/alloc") {
+        } else if wanted.is_in_debian()
+            && has_sources(program_at_root(DEBIAN_COMPILER), "library/alloc")
+        {
             Ok(Self::Debian)
         } else {
             let words = wanted.rustup_arguments().join(" ");
@@ -53,16 +57,9 @@ impl Toolchain {
     pub(crate) fn prepare(self, command: &mut Command, parts: &str) {
         if self == Self::Debian {
             command.env("RUSTC", DEBIAN_COMPILER).env_remove("RUSTUP_TOOLCHAIN");
+            // Clippy's driver is of another version.
+            command.env_remove("RUSTC_WORKSPACE_WRAPPER");
             Self::build_library(command, parts);
-        }
-    }
-
-    /// The name of a directory for what this compiler builds: in a shared one, each of two
-    /// compilers would discard what the other has built
-    pub(crate) const fn target_name(self) -> &'static str {
-        match self {
-            Self::Rustup => "rustup",
-            Self::Debian => "debian",
         }
     }
 
@@ -74,25 +71,26 @@ impl Toolchain {
 }
 
 impl Wanted {
+    /// Whether Debian's compiler serves as well
+    fn is_in_debian(self) -> bool {
+        match self {
+            Self::Library(target) => target.starts_with("wasm32"),
+            Self::Sources => true,
+            Self::Nightly | Self::Lints => false,
+        }
+    }
+
     /// What rustup is called with to install this
     pub(crate) fn rustup_arguments(self) -> Vec<&'static str> {
         match self {
             Self::Library(target) => vec!["target", "add", target],
             Self::Sources => vec!["component", "add", "rust-src"],
+            Self::Lints => vec!["component", "add", "clippy", "rustfmt"],
             Self::Nightly => {
                 let install =
                     "toolchain install nightly --profile minimal --component miri,rust-src";
                 install.split(' ').collect()
             }
-        }
-    }
-
-    /// What it is called in messages
-    pub(crate) fn name(self) -> String {
-        match self {
-            Self::Library(target) => format!("the target {target}"),
-            Self::Sources => "rust-src (the sources of the standard library)".to_owned(),
-            Self::Nightly => "the newest compiler, with Miri".to_owned(),
         }
     }
 
@@ -106,6 +104,9 @@ impl Wanted {
                 output(&mut compiler).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
             }
             Self::Sources => has_sources(program_at_root("rustc"), "library/std"),
+            Self::Lints => ["clippy-driver", "rustfmt"]
+                .iter()
+                .all(|program| output(program_at_root(program).arg("--version")).is_ok()),
             Self::Nightly => {
                 output(program_at_root("cargo").args(["+nightly", "miri", "--version"])).is_ok()
             }

@@ -39,7 +39,7 @@ pub(super) fn test() -> Result<(), String> {
     let packages = Packages::read()?;
     let names = packages.published();
     let target = shell::target()?.join("packages");
-    page::build_all()?;
+    page::build()?;
     run(&mut cargo("fetch --locked"))?;
     // A change that is not committed yet can be tried too.
     let mut pack = cargo("package --locked --offline --allow-dirty --target-dir");

@@ -69,7 +69,7 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and the package, and returns the package's path
 fn build() -> Result<PathBuf, String> {
-    page::build_all()?;
+    page::build()?;
     run(&mut cargo("build --release --locked -p milepost-server"))?;
     let directory = empty_directory("debian")?;
     let tree = directory.join("tree");

@@ -45,7 +45,7 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and puts the files of the image into a directory, whose path it returns
 fn build_context(directory: &Path) -> Result<PathBuf, String> {
-    page::build_all()?;
+    page::build()?;
     let built = platforms::static_server()?;
     let context = directory.join("context");
     let tree = context.join("tree");

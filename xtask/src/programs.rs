@@ -1,0 +1,131 @@
+//! Runs the test programs of the development build, several at a time.
+//!
+//! `cargo test` runs one program after another, and a test that waits leaves the processors idle.
+//! Cargo names the programs that it has built; each runs in the folder of its package, as with
+//! cargo.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+use crate::runner::{self, Job};
+use crate::shell::{cargo, output};
+use crate::workspace::{SERVER_PROGRAM, WORKSPACE, programs_folder};
+
+/// Programs at a time: tests of servers and feeds wait more than they compute
+const SLOTS: usize = 3;
+
+/// Test programs that measure time or memory, by package and target: nothing runs beside them
+const ALONE: [(&str, &str); 0] = [];
+
+/// The variable with the folder of the libraries for C, for tests that link them
+const LIBRARY_FOLDER: &str = "MILEPOST_LIBRARY_FOLDER";
+
+/// A test program
+#[derive(Debug, Eq, PartialEq)]
+struct Program {
+    package: String,
+    target: String,
+    path: PathBuf,
+    /// The folder of its package
+    folder: PathBuf,
+}
+
+/// Runs all test programs and the documentation's examples
+///
+/// # Errors
+///
+/// When a program fails.
+pub(crate) fn run_all() -> Result<(), String> {
+    let examples = cargo(&format!("test {WORKSPACE} --doc --no-fail-fast"));
+    let mut jobs = vec![Job::new("examples", "the examples of the documentation", examples)];
+    jobs.extend(jobs_of(&programs(&all_targets())?)?);
+    run(jobs)
+}
+
+/// Runs the test programs of these packages
+///
+/// # Errors
+///
+/// When a program fails.
+pub(crate) fn run_packages(packages: &[&str]) -> Result<(), String> {
+    let mut programs = programs(&format!("{WORKSPACE} --lib --bins --tests"))?;
+    programs.retain(|program| packages.contains(&&program.package[..]));
+    run(jobs_of(&programs)?)
+}
+
+/// Everything that the development build compiles
+pub(crate) fn all_targets() -> String {
+    format!("{WORKSPACE} --all-targets")
+}
+
+fn run(jobs: Vec<Job>) -> Result<(), String> {
+    let summary = runner::run(jobs, SLOTS, std::io::stdout());
+    print!("{}", summary.times());
+    let is_good = summary.exit_code() == ExitCode::SUCCESS;
+    if is_good { Ok(()) } else { Err(format!("failed: {}", summary.failures())) }
+}
+
+fn jobs_of(programs: &[Program]) -> Result<Vec<Job>, String> {
+    let built = programs_folder()?;
+    let job = |Program { package, target, path, folder }: &Program| {
+        let mut command = Command::new(path);
+        command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
+        command.env(SERVER_PROGRAM, built.join("milepost")).env(LIBRARY_FOLDER, &built);
+        let mut job = Job::new(&format!("{package}::{target}"), "tests", command);
+        job.is_alone = ALONE.contains(&(package, target));
+        job
+    };
+    Ok(programs.iter().map(job).collect())
+}
+
+/// The test programs among these targets, which are built if they are not yet
+fn programs(targets: &str) -> Result<Vec<Program>, String> {
+    let format = "--no-run --message-format json-render-diagnostics";
+    let messages = output(&mut cargo(&format!("test {targets} {format}")))?;
+    Ok(messages.lines().filter_map(program).collect())
+}
+
+/// The test program that a message of cargo reports; a bench is none
+fn program(message: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let target = &message["target"];
+    let is_bench = target["kind"].as_array()?.iter().any(|kind| kind == "bench");
+    let is_test = message["profile"]["test"].as_bool()? && !is_bench;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    // `path+file:///folder#name@version`, or `#version` where the folder has the name.
+    let (place, name) = message["package_id"].as_str()?.rsplit_once('#')?;
+    let name =
+        name.split_once('@').map_or_else(|| place.rsplit('/').next(), |(name, _)| Some(name));
+    is_test.then_some(Program {
+        package: name?.to_owned(),
+        target: target["name"].as_str()?.to_owned(),
+        path: message["executable"].as_str()?.into(),
+        folder,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_read_from_the_messages_of_cargo() {
+        let message = |kind: &str, is_test: bool| {
+            format!(
+                r#"{{"reason":"compiler-artifact","package_id":"path+file:///r/core#milepost@0.1.0",
+                "manifest_path":"/r/core/Cargo.toml","target":{{"kind":["{kind}"],"name":"it"}},
+                "profile":{{"test":{is_test}}},"executable":"/t/debug/deps/it-1"}}"#
+            )
+        };
+        let found = program(&message("test", true)).unwrap();
+        assert_eq!((&found.package[..], &found.target[..]), ("milepost", "it"));
+        assert_eq!(found.folder, Path::new("/r/core"));
+        for other in [message("bench", true), message("bin", false), "{}".to_owned()] {
+            assert_eq!(program(&other), None);
+        }
+        let short = message("test", true).replace("core#milepost@0.1.0", "xtask#0.1.0");
+        assert_eq!(program(&short).unwrap().package, "xtask");
+    }
+}
