@@ -75,16 +75,7 @@ static void remote_take_snapshot(remote_host *self, uint64_t handle) {
     snapshot = &self->snapshots[self->snapshots_len++];
     memset(snapshot, 0, sizeof *snapshot);
     snapshot->handle = handle;
-    for (size_t i = 0; i < self->store->len; i++) {
-        const store_row *row = &self->store->rows[i];
-        milepost_change change;
-        change.key.data = row->key;
-        change.key.len = row->key_len;
-        change.row.data = row->row;
-        change.row.len = row->row_len;
-        change.kind = MILEPOST_CHANGE_PUT;
-        store_append(&snapshot->rows, &change);
-    }
+    snapshot->rows = store_share(self->store);
 }
 
 static void remote_add_rows(remote_host *self, const milepost_output *output) {

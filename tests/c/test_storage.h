@@ -1,5 +1,5 @@
 /*
- * A storage of the host: a list of rows in memory, searched from its start. Slow and simple.
+ * A storage of the host: rows in memory, in the order of their keys.
  *
  * It can inject a fault at its n-th call, to test how the library handles a faulty storage.
  */
@@ -33,6 +33,7 @@ typedef struct store {
     store_row *rows;
     size_t len;
     size_t capacity;
+    size_t *shared;  /* number of other stores with the same rows; NULL before the first */
     size_t calls;    /* so far */
     size_t fault_at; /* number of the faulty call, from 1; 0 for none */
     store_fault fault;
@@ -41,14 +42,30 @@ typedef struct store {
     size_t finalized;
 } store;
 
-static store_row *store_find(const store *self, const uint8_t *key, size_t key_len) {
-    for (size_t i = 0; i < self->len; i++) {
-        store_row *row = &self->rows[i];
-        if (row->key_len == key_len && memcmp(row->key, key, key_len) == 0) {
-            return row;
+/* The number of rows before this key */
+static size_t store_position(const store *self, const uint8_t *key, size_t key_len) {
+    size_t from = 0, to = self->len;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const store_row *row = &self->rows[middle];
+        int order = memcmp(row->key, key, row->key_len < key_len ? row->key_len : key_len);
+        if (order < 0 || (order == 0 && row->key_len < key_len)) {
+            from = middle + 1;
+        } else {
+            to = middle;
         }
     }
-    return NULL;
+    return from;
+}
+
+static store_row *store_find(const store *self, const uint8_t *key, size_t key_len) {
+    size_t position = store_position(self, key, key_len);
+    store_row *row;
+    if (position == self->len) {
+        return NULL;
+    }
+    row = &self->rows[position];
+    return row->key_len == key_len && memcmp(row->key, key, key_len) == 0 ? row : NULL;
 }
 
 static int store_is_faulty(store *self) {
@@ -111,13 +128,16 @@ static int32_t store_get(void *context, const uint8_t *key, size_t key_len, mile
 }
 
 /* Adds a row whose key is new */
-static void store_append(store *self, const milepost_change *change) {
+static void store_insert(store *self, const milepost_change *change) {
+    size_t position = store_position(self, change->key.data, change->key.len);
     store_row *row;
     if (self->len == self->capacity) {
         self->capacity = self->capacity == 0 ? 64 : self->capacity * 2;
         self->rows = (store_row *)realloc(self->rows, self->capacity * sizeof *self->rows);
     }
-    row = &self->rows[self->len++];
+    row = &self->rows[position];
+    memmove(row + 1, row, (self->len - position) * sizeof *row);
+    self->len++;
     memcpy(row->key, change->key.data, change->key.len);
     row->key_len = change->key.len;
     row->row = (uint8_t *)malloc(change->row.len + 1);
@@ -125,14 +145,41 @@ static void store_append(store *self, const milepost_change *change) {
     row->row_len = change->row.len;
 }
 
+/* Leaves the rows to the stores that share them; 0 if there is none */
+static int store_leave(store *self) {
+    if (self->shared == NULL || *self->shared == 0) {
+        return 0;
+    }
+    --*self->shared;
+    return 1;
+}
+
+/* Copies the rows if another store has them too */
+static void store_unshare(store *self) {
+    store_row *rows = self->rows;
+    size_t len = self->len;
+    if (!store_leave(self)) {
+        return;
+    }
+    self->rows = NULL;
+    self->shared = NULL;
+    self->len = self->capacity = 0;
+    for (size_t i = 0; i < len; i++) {
+        milepost_change change = {
+            {rows[i].key, rows[i].key_len}, {rows[i].row, rows[i].row_len}, 1};
+        store_insert(self, &change);
+    }
+}
+
 static void store_put(store *self, const milepost_change *change) {
     store_row *row = store_find(self, change->key.data, change->key.len);
     if (row != NULL) {
         free(row->row);
-        *row = self->rows[--self->len];
+        self->len--;
+        memmove(row, row + 1, (size_t)(self->rows + self->len - row) * sizeof *row);
     }
     if (change->kind == MILEPOST_CHANGE_PUT) {
-        store_append(self, change);
+        store_insert(self, change);
     }
 }
 
@@ -153,6 +200,7 @@ static int32_t store_commit(void *context, const milepost_change *changes, size_
             self->reenter(self->reenter_context);
         }
     }
+    store_unshare(self);
     for (size_t i = 0; i < changes_len; i++) {
         store_put(self, &changes[i]);
     }
@@ -163,10 +211,13 @@ static int32_t store_commit(void *context, const milepost_change *changes, size_
 static void store_finalize(void *context) { ((store *)context)->finalized++; }
 
 static void store_clear(store *self) {
-    for (size_t i = 0; i < self->len; i++) {
-        free(self->rows[i].row);
+    if (!store_leave(self)) {
+        for (size_t i = 0; i < self->len; i++) {
+            free(self->rows[i].row);
+        }
+        free(self->rows);
+        free(self->shared);
     }
-    free(self->rows);
     memset(self, 0, sizeof *self);
 }
 
@@ -182,17 +233,25 @@ static inline milepost_storage store_functions(store *self, int with_get_many) {
     return storage;
 }
 
-/* A copy of the store, which later commits do not change */
-static inline int32_t store_snapshot_open(void *context, void **snapshot, milepost_sink *sink) {
-    const store *self = (const store *)context;
-    store *copy = (store *)calloc(1, sizeof *copy);
-    (void)sink;
-    for (size_t i = 0; i < self->len; i++) {
-        const store_row *row = &self->rows[i];
-        milepost_change change = {{row->key, row->key_len}, {row->row, row->row_len}, 1};
-        store_append(copy, &change);
+/* The rows of now in another store, which later commits do not change */
+static inline store store_share(store *self) {
+    store other;
+    if (self->shared == NULL) {
+        self->shared = (size_t *)calloc(1, sizeof *self->shared);
     }
-    *snapshot = copy;
+    ++*self->shared;
+    memset(&other, 0, sizeof other);
+    other.rows = self->rows;
+    other.len = self->len;
+    other.shared = self->shared;
+    return other;
+}
+
+static inline int32_t store_snapshot_open(void *context, void **snapshot, milepost_sink *sink) {
+    store *other = (store *)malloc(sizeof *other);
+    (void)sink;
+    *other = store_share((store *)context);
+    *snapshot = other;
     return 0;
 }
 

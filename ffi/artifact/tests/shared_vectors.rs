@@ -392,18 +392,24 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "."
 }
 
-fn run_all(source: &str, mode: &str) {
+/// The storages that a program can use: its own with and without `get_many`, or ours
+const MODES: [&str; 4] = ["memory", "get", "get_many", "remote"];
+
+/// Runs the shared vectors over every storage
+fn run_all(source: &str) {
     let manifest = vectors::load().expect("the manifest and its files");
-    let count = run_manifest(source, mode, &manifest);
-    assert!(count > 100, "most vectors are missing");
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join(source), directory.path());
+    for mode in MODES {
+        let count = run_manifest(&program, mode, &manifest);
+        assert!(count > 100, "most vectors are missing");
+    }
 }
 
 /// Runs the vectors of a manifest, and returns how many there are
-fn run_manifest(source: &str, mode: &str, manifest: &Manifest) -> usize {
+fn run_manifest(program: &Path, mode: &str, manifest: &Manifest) -> usize {
     let Manifest { fixtures, vectors, proofs } = manifest;
-    let directory = tempfile::tempdir().expect("a directory for the program");
-    let program = c::program(&c::root().join(source), directory.path());
-    let mut program = Program::start(&program, mode);
+    let mut program = Program::start(program, mode);
     let mut failures = Vec::new();
     for vector in vectors {
         let fixture =
@@ -420,62 +426,34 @@ fn run_manifest(source: &str, mode: &str, manifest: &Manifest) -> usize {
     }
     program.finish();
     let count = (failures.len(), vectors.len() + proofs.len());
-    assert!(failures.is_empty(), "{count:?}\n{}\n", failures.join("\n"));
+    assert!(failures.is_empty(), "{mode}: {count:?}\n{}\n", failures.join("\n"));
     count.1
 }
 
 const C: &str = "tests/c/vectors.c";
 const CPP: &str = "tests/cpp/vectors.cpp";
 
+#[test]
+fn c_gives_every_response() {
+    run_all(C);
+}
+
+#[test]
+fn cpp_gives_every_response() {
+    run_all(CPP);
+}
+
 /// The answers of a real node, where its chains are
 #[test]
 fn c_gives_every_answer_of_a_node() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join(C), directory.path());
     for chain in CHAINS.iter().filter_map(|name| recorded_chain(name)) {
         let directory = tempfile::tempdir().expect("a directory for vectors");
         chain.write_vectors(directory.path());
         let manifest = vectors::load_from(directory.path()).expect("the vectors");
         for mode in ["memory", "remote"] {
-            assert_eq!(run_manifest(C, mode, &manifest), 2);
+            assert_eq!(run_manifest(&program, mode, &manifest), 2);
         }
     }
-}
-
-#[test]
-fn c_over_memory() {
-    run_all(C, "memory");
-}
-
-#[test]
-fn c_over_a_storage_with_get_only() {
-    run_all(C, "get");
-}
-
-#[test]
-fn c_over_a_storage_with_get_many() {
-    run_all(C, "get_many");
-}
-
-#[test]
-fn c_over_a_remote_storage() {
-    run_all(C, "remote");
-}
-
-#[test]
-fn cpp_over_memory() {
-    run_all(CPP, "memory");
-}
-
-#[test]
-fn cpp_over_a_storage_with_get_only() {
-    run_all(CPP, "get");
-}
-
-#[test]
-fn cpp_over_a_storage_with_get_many() {
-    run_all(CPP, "get_many");
-}
-
-#[test]
-fn cpp_over_a_remote_storage() {
-    run_all(CPP, "remote");
 }
