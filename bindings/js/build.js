@@ -27,7 +27,7 @@ const FEATURES = [
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
 
-/** Optimizes a module, unless only tests load it: those of the development build are slow to optimize */
+/** Optimizes a module, unless only tests load it: development builds are slow to optimize */
 const optimize = (module, ...options) => {
   const target = options[options.indexOf("-o") + 1];
   if (process.env.MILEPOST_UNOPTIMIZED) return copyFileSync(here(`build/${module}.wasm`), target);

@@ -82,7 +82,7 @@ impl Outcome {
 }
 
 impl Answer {
-    /// The result, as a response has it; nothing if the node refused or did not know the transaction
+    /// The result of the node's response; `None` if the node gave an error
     ///
     /// # Panics
     ///

@@ -2,6 +2,7 @@
 
 mod answer_proof;
 mod conformance;
+mod features;
 mod import;
 mod isolation;
 mod lake;

@@ -1,7 +1,7 @@
 //! What the crates of the reference node say of fixed inputs, as `cargo xtask interop` recorded it.
 //!
-//! The inputs come from seeds and were compared by both sides when they were recorded; here our side
-//! has to say the same again. `interop/README.md` lists what is recorded.
+//! Both sides compared these inputs, which come from seeds, when they were recorded; here our side
+//! has to give the same result again. `interop/README.md` lists the records.
 
 use core::fmt::Debug;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// The answers of a real node, where its chains are: `NODE_VECTORS` names a folder with one for each.
+// The answers of a real node to all requests of its chains, from the folder in `NODE_VECTORS`.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";

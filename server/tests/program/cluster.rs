@@ -1,6 +1,6 @@
 //! Servers that share an archive in Cassandra, in a node that is started for the test.
 //!
-//! Built with the feature `cassandra` only; `cargo xtask test --only cluster` runs it. Leaves out
+//! Built with the feature `cassandra` only; `cargo xtask verify cluster` runs it. Leaves out
 //! the loss of nodes under load, which the archive's own tests have.
 
 use core::net::SocketAddr;
@@ -28,7 +28,7 @@ const CLIENTS: usize = 4;
 const FIXTURES: [&str; 3] = ["road-110", "road-101", "configs"];
 
 #[test]
-#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
+#[ignore = "starts nodes, as `cargo xtask verify cluster` does"]
 fn servers_answer_from_one_cluster() {
     let mut cluster = Cluster::start(1, Security::None).unwrap();
     let hosts = cluster.hosts();

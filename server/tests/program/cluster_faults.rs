@@ -3,7 +3,8 @@
 //! One server follows a feed and archives, the others have nothing but the archive. Whatever
 //! happens to the nodes, an answer is right or `INTERNAL_ERROR` with `Retry-After`, servers go on
 //! by themselves, and at the end everything final is in the archive. How many requests fail is a
-//! figure and no verdict. Built with the feature `cassandra`; `cargo xtask cluster-faults` runs it.
+//! figure and no verdict. Built with the feature `cassandra`; `cargo xtask verify cluster-faults`
+//! runs it.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::time::Duration;
@@ -29,7 +30,7 @@ const PHASE: Duration = Duration::from_secs(8);
 const RECOVERY: Duration = Duration::from_secs(300);
 
 #[test]
-#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
+#[ignore = "starts nodes, as `cargo xtask verify cluster-faults` does"]
 fn servers_go_on_through_the_loss_of_nodes() {
     let mut blocks = Blocks::new(BLOCKS);
     let whole = Server::start(&["--blocks", text(blocks.files.path())]);

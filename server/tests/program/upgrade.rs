@@ -1,9 +1,8 @@
 //! An upgrade and the way back, with a request that waits and a transaction that is watched.
 //!
 //! Each release goes on with the store that the other left. The other one is this one too, unless
-//! `MILEPOST_OTHER_RELEASE` names a program, as `cargo xtask evidence upgrade` does. Nothing is
-//! lost: the response to a request that waited names its transaction, and a watch goes on after the
-//! last event, which is not sent again.
+//! `MILEPOST_OTHER_RELEASE` names a program. Nothing is lost: the response to a request that waited
+//! names its transaction, and a watch goes on after the last event, which is not sent again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -274,7 +274,7 @@ fn what_was_acknowledged_survives_a_kill() {
     for kill in 1..=5_u64 {
         let _ = fs::remove_file(&done);
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "what_was_acknowledged_survives_a_kill"])
+            .args(["--exact", "archive::what_was_acknowledged_survives_a_kill"])
             .env(KILLED, &directory)
             .stdout(Stdio::null())
             .spawn()

@@ -48,8 +48,8 @@ pub fn inputs_of(target: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Inputs of a target that are no vectors and need not be in the corpus: those that the chain gives,
-/// and those that have failed before
+/// Inputs of a target that are no vectors and need not be in the corpus: those that the chain
+/// gives, and those that have failed before
 ///
 /// # Panics
 ///

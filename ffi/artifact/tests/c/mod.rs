@@ -24,8 +24,8 @@ pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let tool = Tool::from_env();
-        // Whoever has built everything says where, unless the tool needs another library.
-        if let (Some(built), false) = (env::var_os("MILEPOST_LIBRARY_FOLDER"), tool.instruments()) {
+        // The test command has built them, unless the tool needs another library.
+        if let (Some(built), false) = (env::var_os("C_LIBRARY_FOLDER"), tool.instruments()) {
             let built = PathBuf::from(built);
             link_soname(&built);
             return built;

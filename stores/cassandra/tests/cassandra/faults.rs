@@ -2,8 +2,8 @@
 //!
 //! Whatever happens to the nodes, no row that was acknowledged is lost and none is read that was
 //! not put; a call either answers or fails, and works again by itself. How many calls fail is a
-//! figure and no verdict, since it depends on the machine. `cargo xtask verify cluster-faults` runs this.
-//! Leaves out the loss of a disk and of the network between nodes.
+//! figure and no verdict, since it depends on the machine. `cargo xtask verify cluster-faults` runs
+//! this. Leaves out the loss of a disk and of the network between nodes.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
@@ -32,7 +32,7 @@ const SLOW_SYNC: Duration = Duration::from_millis(300);
 const RECOVERY: Duration = Duration::from_secs(300);
 
 #[test]
-#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
+#[ignore = "starts nodes, as `cargo xtask verify cluster-faults` does"]
 fn nothing_acknowledged_is_lost() {
     let mut cluster = Cluster::start(3, Security::None).unwrap();
     let address: Address =

@@ -14,7 +14,7 @@ const READS: u64 = 20_000;
 const WRITERS: usize = 4;
 
 #[test]
-#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
+#[ignore = "starts nodes, as `cargo xtask verify cluster-growth` does"]
 fn reads_of_a_large_archive() {
     let cluster = Cluster::start(1, Security::None).unwrap();
     reads::head();

@@ -22,7 +22,7 @@ use milepost_test_cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
 use crate::growth::reads as growth;
 
 #[test]
-#[ignore = "starts nodes, which `cargo xtask setup cassandra` installs"]
+#[ignore = "starts nodes, as `cargo xtask verify cluster` does"]
 fn an_archive_in_one_node() {
     let mut cluster = Cluster::start(1, Security::PasswordAndTls).unwrap();
     let password = tempfile::NamedTempFile::new().unwrap();
