@@ -1,4 +1,4 @@
-//! The helper program of the HTTP bench, which `cargo xtask evidence bench-http` starts.
+//! The helper program of the HTTP bench, which `cargo xtask verify bench-http` starts.
 //!
 //! `feed DIRECTORY` writes block messages with transactions of known size, which the servers
 //! import. `constant FILE` is a server on the stack of `milepost-server` that sends the bytes of a

@@ -14,7 +14,6 @@ use std::process::Command;
 
 use servers::{Folder, Server, Transaction, pinned};
 
-use crate::evidence;
 use crate::machine::Machine;
 
 /// The path of the page
@@ -58,8 +57,7 @@ pub(crate) fn write(programs: &Path, peer: &Path) -> Result<(), String> {
     }
     let page = page::page(&rows, &client, &before, &Machine::now());
     println!("\n{page}");
-    crate::write(PAGE, &page)?;
-    evidence::write_link("bench-http")
+    crate::write(PAGE, &page)
 }
 
 /// Starts all servers and compares their responses, byte by byte
@@ -123,7 +121,7 @@ fn client() -> Result<String, String> {
             Ok(words.join(" "))
         }
         Err(error) => {
-            Err(format!("`wrk` does not start ({error}); `cargo xtask setup wrk` installs it"))
+            Err(format!("`wrk` does not start ({error}); `cargo xtask setup tools` installs it"))
         }
     }
 }

@@ -45,11 +45,6 @@ impl Machine {
     }
 }
 
-/// Today's date, in UTC
-pub(crate) fn today() -> String {
-    output_of(Command::new("date").args(["-u", "+%Y-%m-%d"]))
-}
-
 /// The output of a program, or an empty text if it does not start
 fn output_of(command: &mut Command) -> String {
     let output = command.output().map(|output| output.stdout).unwrap_or_default();

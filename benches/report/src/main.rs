@@ -1,15 +1,12 @@
-//! Writes the pages of figures in `docs`; `cargo xtask evidence` and `cargo xtask bench` start it.
+//! Writes the pages of figures in `docs`; `cargo xtask verify` and `cargo xtask bench` start it.
 //!
-//! `ratios` reads the files of criterion, `http` measures servers that are already built, `section`
-//! reads the output of a run. Each page is written by one command only and never by hand. Does not
-//! build or run benches.
+//! `ratios` reads the files of criterion, `http` measures servers that are already built. Each page
+//! is written by one command only and never by hand. Does not build or run benches.
 
 #![forbid(unsafe_code)]
 
-mod evidence;
 mod http;
 mod machine;
-mod plot;
 mod ratios;
 
 use core::time::Duration;
@@ -23,14 +20,11 @@ const USAGE: &str = "\
 milepost-bench-report <command>
 
   ratios --criterion DIR --since SECONDS [--print]
-      write docs/BENCHMARKS.md and its plot from the figures below DIR that were written since the
+      write docs/BENCHMARKS.md from the figures below DIR that were written since the
       Unix time SECONDS, with the table of bytes on disk from standard input; or print the ratios
   http --programs DIR --peer PROGRAM [--check]
       measure the programs `milepost` and `http-bench` in DIR and the peer, and write
-      docs/BENCHMARKS-HTTP.md; or only compare their responses
-  section NAME [ARGUMENT ..]
-      write standard input, the output of `cargo xtask evidence NAME ARGUMENT ..`, into its section
-      of docs/EVIDENCE.md";
+      docs/BENCHMARKS-HTTP.md; or only compare their responses";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -63,7 +57,6 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         ["http", "--programs", programs, "--peer", peer, "--check"] => {
             http::check(Path::new(programs), Path::new(peer))
         }
-        ["section", name, arguments @ ..] => evidence::write_output(name, arguments, &input()?),
         _ => Err(USAGE.to_owned()),
     }
 }

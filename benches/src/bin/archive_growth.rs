@@ -1,4 +1,4 @@
-//! What a read of an archive in a directory costs as it grows, for `cargo xtask evidence
+//! What a read of an archive in a directory costs as it grows, for `cargo xtask verify
 //! archive-growth`.
 //!
 //! Archives of 50,000, 500,000 and 5,000,000 small transactions are filled and read at random, with

@@ -1,4 +1,4 @@
-//! How fast blocks are imported far behind the head, for `cargo xtask evidence catch-up`.
+//! How fast blocks are imported far behind the head, for `cargo xtask verify catch-up`.
 //!
 //! The same blocks go into memory and into a file by the import pipeline, into a file that forgets
 //! with an archive beside it, and into a file with a commit for each block. Measures wall-clock

@@ -1,4 +1,4 @@
-//! The size of a finalized transaction on disk, as a table for `cargo xtask evidence bench`.
+//! The size of a finalized transaction on disk, as a table for `cargo xtask verify bench`.
 //!
 //! A practice chain is imported into a file without pruning, with a commit for one and for several
 //! blocks, and into one that forgets what an archive in a directory has. Sizes are compared with

@@ -1,6 +1,6 @@
 //! An hour of a chain is followed with faults, or as many blocks as `MILEPOST_FOLLOW_BLOCKS` says.
 //!
-//! `cargo xtask evidence follow` takes a day. Host and feed keep the newest blocks only, so memory
+//! `cargo xtask verify follow` takes a day. Host and feed keep the newest blocks only, so memory
 //! has to stay flat; it is measured where the process runs this test alone. The clock is paused: it
 //! jumps to the next time at which something happens.
 

@@ -27,7 +27,7 @@
 //! | `codecs` | base58, base64, signed transactions, canonical JSON | the crates that a node uses |
 //! | `waiters` | a block with 1 or 10 thousand pending requests | building the status of every open request with a node's types, as a node does for each block |
 //!
-//! The program `http-peer` serves the node's path over HTTP, for `cargo xtask evidence bench-http`;
+//! The program `http-peer` serves the node's path over HTTP, for `cargo xtask verify bench-http`;
 //! `disk` prints the size of a node's rows in RocksDB, compressed as in a node.
 
 #![forbid(unsafe_code)]

@@ -50,7 +50,7 @@ fn what_clients_get_is_what_the_model_says() {
         let mut figures = Figures::default();
         for seed in (first..seeds).step_by(threads as usize) {
             let run = run(seed, false).unwrap_or_else(|error| {
-                panic!("seed {seed}: {error}\nalone: cargo xtask simulate --server --seed {seed}")
+                panic!("seed {seed}: {error}\nalone: with {SEED_VARIABLE}={seed}")
             });
             figures.add(&run.figures);
         }

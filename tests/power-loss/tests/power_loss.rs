@@ -1,4 +1,4 @@
-//! A small version of the run that `cargo xtask evidence power-loss` makes.
+//! A small version of the run that `cargo xtask verify power-loss` makes.
 
 // Dependencies of the library.
 use {

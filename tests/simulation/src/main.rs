@@ -78,7 +78,9 @@ fn run_one(seed: u64, log: bool) -> Result<Coverage, String> {
 }
 
 fn fail(seed: u64, error: &str) -> ExitCode {
-    println!("seed {seed} failed: {error}\nreplay: cargo xtask simulate --seed {seed}");
+    println!(
+        "seed {seed} failed: {error}\nreplay: cargo run -p milepost-simulation -- --seed {seed}"
+    );
     ExitCode::FAILURE
 }
 

@@ -20,7 +20,7 @@ pub(super) fn page(rows: &[Row], client: &str, before: &Machine, after: &Machine
     let mut page = format!(
         "# Cost of a response over HTTP
 
-Written by `cargo xtask evidence bench-http`. Clients request a final transaction by its hash, with its receipts, over
+Written by `cargo xtask verify bench-http`. Clients request a final transaction by its hash, with its receipts, over
 {CONNECTIONS} kept-alive connections. *Constant* is a server on the same stack (hyper, tokio) that reads the request and
 sends the same bytes each time; the difference to it is the cost of the server. *Memory* and *file* are `milepost` on its
 two storages. *Peer* is the path of a reference node (2.14), rebuilt from its public crates as in [these

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 /// The group that exists only with the feature `rocksdb`
 const PEER_ON_ROCKSDB: &str = "response on redb, peer on RocksDB";
 const NO_ROCKSDB: &str =
-    "\nWithout RocksDB, which `cargo xtask evidence bench --rocksdb` builds and measures.\n";
+    "\nWithout RocksDB, which `cargo xtask bench --rocksdb` builds and measures.\n";
 
 /// The descriptions of the groups, in the order of the page
 const GROUPS: [(&str, &str); 11] = [
@@ -162,7 +162,7 @@ cost nothing, so a target above it cannot be reached in this way.
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask evidence bench`, which measures all of it again; not by hand. Each line compares two medians of one run,
+Written by `cargo xtask verify bench`, which measures all of it again; not by hand. Each line compares two medians of one run,
 in one process, over the same data. Compare ratios, not times: times depend on the machine below.
 
 **The peer** is the path of a reference node (2.14), rebuilt from its public crates (`near-primitives` and its family,
@@ -217,7 +217,6 @@ pub(super) fn page(figures: &Figures, disk: &str, machine: &Machine) -> String {
         "Of {targets} targets, {} are reached and {missed} missed.\n",
         targets - missed
     );
-    page.push_str("![Cost of a response by its receipts](cost-by-receipts.svg)\n\n");
     page.push_str(&tables(figures));
     let _ = write!(page, "\n{DISK}{disk}");
     page

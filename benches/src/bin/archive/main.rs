@@ -1,4 +1,4 @@
-//! How small archived transactions are, and how fast they are read, for `cargo xtask evidence
+//! How small archived transactions are, and how fast they are read, for `cargo xtask verify
 //! archive`.
 //!
 //! Answers are made of transactions, receipts and outcomes of blocks, with hashes and signatures of

@@ -1,5 +1,5 @@
 //! The size of a finalized transaction in a node's database, as a line of the table of
-//! `cargo xtask evidence bench --rocksdb`.
+//! `cargo xtask bench --rocksdb`.
 //!
 //! The same practice chain, divided by the same number of transactions and bytes of responses, as
 //! in the program `disk` of `milepost-benches`, which prints the other lines. Only the rows are

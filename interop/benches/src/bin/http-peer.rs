@@ -1,4 +1,4 @@
-//! The node's path over HTTP, which `cargo xtask evidence bench-http` compares with `milepost`.
+//! The node's path over HTTP, which `cargo xtask verify bench-http` compares with `milepost`.
 //!
 //! `http-peer DIRECTORY` imports the block messages of a folder, in the order of their heights, and
 //! answers requests for their transactions: body to generic JSON value, typed request, Borsh rows,
