@@ -8,7 +8,7 @@ use crate::shell::{program_at_root, run};
 use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the tests
-pub(crate) const CLIENTS: &str = "tests/clients";
+const CLIENTS: &str = "tests/clients";
 
 /// Builds the server and the upstream, and runs the clients
 pub(crate) fn test() -> Result<(), String> {

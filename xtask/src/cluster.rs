@@ -11,9 +11,9 @@ use crate::verify::count;
 use crate::workspace::WORKSPACE;
 
 /// The folder of the crate that starts nodes, with the list of their jars
-pub(crate) const NODES: &str = "testkit/cluster";
+const NODES: &str = "testkit/cluster";
 /// Prints the path of a Java 17, wherever Debian puts it for this processor
-pub(crate) const JAVA_17: &str = "ls /usr/lib/jvm/java-17-openjdk-*/bin/java";
+const JAVA_17: &str = "ls /usr/lib/jvm/java-17-openjdk-*/bin/java";
 
 /// One node: conformance, large rows, errors, restarts; and servers that share it
 pub(crate) fn test() -> Result<(), String> {
@@ -37,5 +37,5 @@ fn ignored(program: &str, module: &str) -> Result<(), String> {
     let found = output(Command::new("sh").args(["-c", JAVA_17]))?;
     let java = found.lines().next().ok_or("no Java 17")?;
     let mut tests = cargo(&format!("test {program} {module} -- --ignored --nocapture"));
-    count(tests.env("JAVA_17", java).env("CASSANDRA_JARS", setup::jars()?))
+    count(tests.env("JAVA_17", java).env("CASSANDRA_JARS", setup::jars(NODES)?))
 }

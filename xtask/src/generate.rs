@@ -1,8 +1,8 @@
 //! Writes the committed files that are generated from sources, and knows whether they are current.
 //!
-//! Generators are programs in crates of their own, with what they depend on. A record keeps one hash
-//! of the sources and of the files of each, so that a run of the tests sees within a second that a
-//! generator was not run after a change. The invariant: who writes the files writes the record.
+//! Generators are programs in crates of their own, with their own dependencies. A record keeps one
+//! hash of the sources and of the files of each, so that the tests see within a second that a
+//! generator was not run after a change. The invariant: files and record are written together.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The workspace of the node's own crates: its tests, and the records of what these crates say.
 //!
 //! The crates are pinned, so what they say of a fixed input is kept in `tests/vectors/oracle`, and
-//! the ordinary tests compare with it. Whoever changes an input or a wire type runs this.
+//! the ordinary tests compare with it. A change of an input or of a wire type needs this command.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::shell::{self, program_at_root, root, run as run_command};
 use crate::verify::count;
 use crate::workspace::{SERVER_PROGRAM, build_programs, interop_cargo};
 
-/// Runs the tests that record, and writes the records, or with `--check` compares and runs all tests
+/// Writes the records by the tests that make them; with `--check` compares, and runs all tests
 ///
 /// # Errors
 ///

@@ -54,6 +54,7 @@ by name
                                 each; `--keep` adds inputs that reach new code to fuzz/corpus
   bench [--rocksdb] NAME        run the benches with this in their names beside the node's path
   packages [NAME]               build what a release publishes and try it: crates, debian, image
+  api [REV]                     print the public interfaces of the crates, or how they differ from REV's
   supply advisories             download the advisories and compare the dependencies with them
 
 files that are generated; with `--check` they are compared
@@ -62,7 +63,6 @@ files that are generated; with `--check` they are compared
   vectors                       the shared vectors, from their declarations in tests/src
   interop                       what the node's own crates say of recorded inputs, in tests/vectors/oracle
   gate --accept                 the instructions of hot paths, in benches/gate.toml
-  api --accept                  the public interfaces of the crates, in docs/api
   format                        the layout of all files
 
 products

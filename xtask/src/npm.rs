@@ -1,9 +1,8 @@
 //! Builds and tests the npm package.
 //!
-//! For the tests the modules are built as everything else is that they run. Those that are published
-//! have a standard library that is made for them: small, and without the texts of panics, which a
-//! page has no use for. Glue is made by `xtask/npm`, and everything of JavaScript by the package's
-//! own scripts, which need Node.js (`cargo xtask setup npm`).
+//! The tests have modules of the development build. Those that are published have a standard
+//! library that is made for them: small, and without the texts of panics, which a page has no use
+//! for. `xtask/npm` makes the glue, and the package's own scripts, which need Node.js, the rest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the package
 pub(crate) const PACKAGE: &str = "bindings/js";
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The modules of the package: package, its features, and where the module and its glue go
 const MODULES: [(&str, &str, &str); 4] = [
@@ -25,7 +24,7 @@ const MODULES: [(&str, &str, &str); 4] = [
     ("milepost-wasm-verifier", "", "build/verifier"),
     ("milepost-wasm-proof", "", "build/proof"),
 ];
-/// The module of a test, which panics when it is told to
+/// The module of a test, which panics on request
 const PANIC: (&str, &str, &str) = ("milepost-wasm", "--features test-panic", "build/panic");
 
 /// Test files that judge what is published: its size, and what browsers do with it

@@ -76,7 +76,7 @@ impl Packages {
         published.map(|package| &package.name[..]).collect()
     }
 
-    /// The engine: packages whose library is built without `std`, and with which features each can be
+    /// The engine: packages whose library is built without `std`, each with its features
     ///
     /// # Errors
     ///

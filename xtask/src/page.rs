@@ -11,7 +11,7 @@ use crate::setup;
 use crate::shell::{program_at_root, run};
 
 /// The folder of the page
-pub(crate) const PAGE: &str = "bindings/js/page";
+const PAGE: &str = "bindings/js/page";
 /// Where it is built
 pub(crate) const SITE: &str = "bindings/js/page/dist/site";
 

@@ -24,9 +24,6 @@ pub(crate) const STATIC: &str = "x86_64-unknown-linux-musl";
 /// Microcontrollers with compare-and-swap, which `alloc::sync` needs
 const BARE: &str = "thumbv7em-none-eabi";
 
-/// The targets that rustup installs for this
-pub(crate) const TARGETS: [&str; 5] = [AARCH64, I686, S390X, STATIC, BARE];
-
 /// What runs on each of them
 const TESTS: [&str; 3] = [
     "test -p milepost-protocol -p milepost --lib",

@@ -16,11 +16,8 @@ use crate::workspace::{SERVER_PROGRAM, WORKSPACE, programs_folder};
 /// Programs at a time: tests of servers and feeds wait more than they compute
 const SLOTS: usize = 3;
 
-/// Test programs that measure time or memory, by package and target: nothing runs beside them
-const ALONE: [(&str, &str); 0] = [];
-
 /// The variable with the folder of the libraries for C, for tests that link them
-const LIBRARY_FOLDER: &str = "MILEPOST_LIBRARY_FOLDER";
+const LIBRARY_FOLDER: &str = "C_LIBRARY_FOLDER";
 
 /// A test program
 #[derive(Debug, Eq, PartialEq)]
@@ -40,7 +37,7 @@ struct Program {
 pub(crate) fn run_all() -> Result<(), String> {
     let examples = cargo(&format!("test {WORKSPACE} --doc --no-fail-fast"));
     let mut jobs = vec![Job::new("examples", "the examples of the documentation", examples)];
-    jobs.extend(jobs_of(&programs(&all_targets())?)?);
+    jobs.extend(jobs_of(&programs()?)?);
     run(jobs)
 }
 
@@ -50,15 +47,25 @@ pub(crate) fn run_all() -> Result<(), String> {
 ///
 /// When a program fails.
 pub(crate) fn run_packages(packages: &[&str]) -> Result<(), String> {
-    let mut programs = programs(&format!("{WORKSPACE} --lib --bins --tests"))?;
+    let mut programs = programs()?;
     programs.retain(|program| packages.contains(&&program.package[..]));
     run(jobs_of(&programs)?)
 }
 
-/// Everything that the development build compiles
-pub(crate) fn all_targets() -> String {
-    format!("{WORKSPACE} --all-targets")
+/// What the development build compiles, in two steps: products, and test programs
+///
+/// With `--all-targets`, each program and example would also be compiled and linked as a test
+/// program, without a test in it. Only the programs that are named here have unit tests, which
+/// `every_test_is_in_a_program_that_is_run` holds.
+pub(crate) fn compilations() -> [Command; 2] {
+    [
+        cargo(&format!("build {WORKSPACE} --lib --bins --examples --test * --bench *")),
+        cargo(&format!("test --no-run {WORKSPACE} {TEST_PROGRAMS}")),
+    ]
 }
+
+const TEST_PROGRAMS: &str =
+    "--lib --test * --bin xtask --bin xtask-types --bin milepost-bench-report";
 
 fn run(jobs: Vec<Job>) -> Result<(), String> {
     let summary = runner::run(jobs, SLOTS, std::io::stdout());
@@ -73,26 +80,23 @@ fn jobs_of(programs: &[Program]) -> Result<Vec<Job>, String> {
         let mut command = Command::new(path);
         command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
         command.env(SERVER_PROGRAM, built.join("milepost")).env(LIBRARY_FOLDER, &built);
-        let mut job = Job::new(&format!("{package}::{target}"), "tests", command);
-        job.is_alone = ALONE.contains(&(package, target));
-        job
+        Job::new(&format!("{package}::{target}"), "tests", command)
     };
     Ok(programs.iter().map(job).collect())
 }
 
-/// The test programs among these targets, which are built if they are not yet
-fn programs(targets: &str) -> Result<Vec<Program>, String> {
+/// All test programs, which are built if they are not yet
+fn programs() -> Result<Vec<Program>, String> {
     let format = "--no-run --message-format json-render-diagnostics";
-    let messages = output(&mut cargo(&format!("test {targets} {format}")))?;
+    let messages = output(&mut cargo(&format!("test {WORKSPACE} {TEST_PROGRAMS} {format}")))?;
     Ok(messages.lines().filter_map(program).collect())
 }
 
-/// The test program that a message of cargo reports; a bench is none
+/// The test program that a message of cargo reports
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     let target = &message["target"];
-    let is_bench = target["kind"].as_array()?.iter().any(|kind| kind == "bench");
-    let is_test = message["profile"]["test"].as_bool()? && !is_bench;
+    let is_test = message["profile"]["test"].as_bool()?;
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     // `path+file:///folder#name@version`, or `#version` where the folder has the name.
     let (place, name) = message["package_id"].as_str()?.rsplit_once('#')?;
@@ -112,20 +116,20 @@ mod tests {
 
     #[test]
     fn test_programs_are_read_from_the_messages_of_cargo() {
-        let message = |kind: &str, is_test: bool| {
+        let message = |is_test: bool| {
             format!(
                 r#"{{"reason":"compiler-artifact","package_id":"path+file:///r/core#milepost@0.1.0",
-                "manifest_path":"/r/core/Cargo.toml","target":{{"kind":["{kind}"],"name":"it"}},
+                "manifest_path":"/r/core/Cargo.toml","target":{{"name":"it"}},
                 "profile":{{"test":{is_test}}},"executable":"/t/debug/deps/it-1"}}"#
             )
         };
-        let found = program(&message("test", true)).unwrap();
+        let found = program(&message(true)).unwrap();
         assert_eq!((&found.package[..], &found.target[..]), ("milepost", "it"));
         assert_eq!(found.folder, Path::new("/r/core"));
-        for other in [message("bench", true), message("bin", false), "{}".to_owned()] {
+        for other in [message(false), "{}".to_owned()] {
             assert_eq!(program(&other), None);
         }
-        let short = message("test", true).replace("core#milepost@0.1.0", "xtask#0.1.0");
+        let short = message(true).replace("core#milepost@0.1.0", "xtask#0.1.0");
         assert_eq!(program(&short).unwrap().package, "xtask");
     }
 }

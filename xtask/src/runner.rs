@@ -23,10 +23,6 @@ pub(crate) struct Job {
     pub(crate) command: Command,
     /// Names of jobs that have to end first; names of jobs that are not run are ignored
     pub(crate) after: Vec<String>,
-    /// Whether it mostly waits for the network, so that another job can have its slot
-    pub(crate) is_idle: bool,
-    /// Whether it measures time or memory, so that no other job runs beside it
-    pub(crate) is_alone: bool,
     pub(crate) format: Format,
 }
 
@@ -38,8 +34,6 @@ impl Job {
             about: about.to_owned(),
             command,
             after: Vec::new(),
-            is_idle: false,
-            is_alone: false,
             format: Format::Cargo,
         }
     }
@@ -54,7 +48,7 @@ pub(crate) struct JobResult {
     took: Duration,
     /// Processor time of the program and of all that it started, if it says so
     processor: Duration,
-    /// Processor time that nobody used meanwhile
+    /// Unused processor time meanwhile
     idle: Duration,
     tally: Tally,
     error: Option<String>,
@@ -64,7 +58,7 @@ pub(crate) struct JobResult {
 #[derive(Debug)]
 pub(crate) struct Summary {
     jobs: Vec<JobResult>,
-    /// Processor time that nobody used during the run
+    /// Unused processor time during the run
     idle: Duration,
 }
 
@@ -147,16 +141,8 @@ fn next(jobs: &[Job], states: &[State], slots: usize) -> Option<usize> {
         let mut all = jobs.iter().zip(states);
         all.any(|(job, state)| job.name == *name && !matches!(state, State::Ended))
     };
-    let running = || {
-        let all = jobs.iter().zip(states);
-        all.filter(|(_, state)| matches!(state, State::Running { .. })).map(|(job, _)| job)
-    };
-    let has_slot =
-        running().filter(|job| !job.is_idle).count() < slots && !running().any(|job| job.is_alone);
-    let is_ready = |job: &Job| {
-        let has_place = if job.is_alone { running().next().is_none() } else { has_slot };
-        (has_place || job.is_idle) && !job.after.iter().any(is_open)
-    };
+    let running = states.iter().filter(|state| matches!(state, State::Running { .. })).count();
+    let is_ready = |job: &Job| running < slots && !job.after.iter().any(is_open);
     let mut waiting = jobs.iter().enumerate().zip(states);
     let ready = waiting.find(|((_, job), state)| matches!(state, State::Waiting) && is_ready(job));
     ready.map(|((index, _), _)| index)
@@ -354,18 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn one_slot_runs_one_job_at_a_time_and_idle_jobs_beside_it() {
-        let mut jobs = [job("one", ""), job("two", "")];
+    fn as_many_jobs_run_as_there_are_slots() {
+        let jobs = [job("one", ""), job("two", "")];
         let running = State::running;
         assert_eq!(next(&jobs, &[State::Waiting, State::Waiting], 1), Some(0));
         assert_eq!(next(&jobs, &[running(), State::Waiting], 1), None);
         assert_eq!(next(&jobs, &[running(), State::Waiting], 2), Some(1));
         assert_eq!(next(&jobs, &[State::Ended, State::Waiting], 1), Some(1));
-        jobs[0].is_idle = true;
-        assert_eq!(next(&jobs, &[running(), State::Waiting], 1), Some(1));
-        jobs[0].is_idle = false;
-        jobs[1].is_idle = true;
-        assert_eq!(next(&jobs, &[running(), State::Waiting], 1), Some(1));
     }
 
     #[test]
@@ -409,15 +390,6 @@ mod tests {
         // A program that reports failed tests and success is not believed.
         let (_, lying) = run_all(vec![job("tests", line)], 1);
         assert_eq!(lying.exit_code(), ExitCode::FAILURE);
-    }
-
-    #[test]
-    fn a_job_that_measures_runs_alone() {
-        let mut jobs = [job("one", ""), job("two", "")];
-        jobs[1].is_alone = true;
-        assert_eq!(next(&jobs, &[State::running(), State::Waiting], 2), None);
-        assert_eq!(next(&jobs, &[State::Ended, State::Waiting], 2), Some(1));
-        assert_eq!(next(&jobs, &[State::Waiting, State::running()], 2), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Runs other programs from the root of the repository and shows their output as it comes.
 //!
-//! Every nested call of cargo is made by [`cargo`], so that all of them agree on what they build and
-//! where: whatever one has compiled, the next one finds. A program that cannot be started and one
-//! that fails are both an error that names the command line.
+//! Every nested call of cargo is made by [`cargo`], so that all build in one place, and none
+//! compiles again what another one has. A program that cannot be started and one that fails are
+//! both an error that names the command line.
 
 use std::env;
 use std::ffi::OsStr;

@@ -9,7 +9,7 @@ use crate::setup::python_environment;
 use crate::shell::{cargo, output, program_at_root, root, run};
 
 /// The folder of the lists of packages
-pub(crate) const TOOLS: &str = "xtask/text";
+const TOOLS: &str = "xtask/text";
 
 /// Each has its members formatted in one call
 pub(crate) const WORKSPACES: [&str; 3] = ["Cargo.toml", "interop/Cargo.toml", "fuzz/Cargo.toml"];

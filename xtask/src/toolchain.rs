@@ -22,7 +22,7 @@ pub(crate) enum Toolchain {
 }
 
 /// What rustup has to have for a target
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Wanted {
     /// The library as it comes for the target
     Library(&'static str),
@@ -72,7 +72,7 @@ impl Toolchain {
 
 impl Wanted {
     /// Whether Debian's compiler serves as well
-    fn is_in_debian(self) -> bool {
+    pub(crate) fn is_in_debian(self) -> bool {
         match self {
             Self::Library(target) => target.starts_with("wasm32"),
             Self::Sources => true,

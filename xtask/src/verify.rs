@@ -154,9 +154,9 @@ const CHECKS: &[Check] = &[
         "licences and sources of dependencies, and their lowest versions",
         Function(|| supply::run(&[]))),
     check("api", Release, 5, "api", "",
-        "the public interfaces of the crates, compared with their records",
+        "the public interfaces of the crates, as a print",
         Function(|| api::run(&[]))),
-    check("packages", Release, 25, "npm page", "",
+    check("packages", Release, 25, "npm page curl", "",
         "what is published: crates, the Debian package and the image, each built and asked",
         Function(|| packing::run(&[]))),
 ];

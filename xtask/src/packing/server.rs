@@ -6,13 +6,14 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::Instant;
 
-/// How long a server may take until it responds; a busy machine needs some seconds
+use crate::shell::{output, program_at_root};
+
+/// How long a server may take to end
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
@@ -43,54 +44,32 @@ impl Server {
         free.map_err(|error| format!("a free port: {error}"))
     }
 
-    /// Sends one request, again until the server has a block, and reads its page
-    pub(super) fn ask(&mut self) -> Result<(), String> {
-        self.ask_for_config()?;
-        let page = self.exchange("GET / HTTP/1.1", "").map_err(|error| error.to_string())?;
-        let script = script_of(&page).ok_or("the page is not the built one: it has no script")?;
-        let script = self.exchange(&format!("GET /{script} HTTP/1.1"), "");
-        let script = script.map_err(|error| error.to_string())?;
-        if !script.starts_with("HTTP/1.1 200 ") {
-            return Err("the script of the page is not there".into());
+    /// Sends one request when the server has a block, and reads its page
+    pub(super) fn ask(&self) -> Result<(), String> {
+        self.curl("ready", &[])?;
+        let response = self.curl("", &["--data", REQUEST])?;
+        if !response.contains(r#""result":{"#) {
+            return Err(format!("no result: {response}"));
         }
+        let page = self.curl("", &[])?;
+        let path = script_of(&page).ok_or("the page is not the built one: it has no script")?;
+        let script = self.curl(path, &[])?;
         println!("a page of {} bytes with a script of {} bytes", page.len(), script.len());
         Ok(())
     }
 
-    fn ask_for_config(&mut self) -> Result<(), String> {
-        let start = Instant::now();
-        loop {
-            let response = self.exchange("POST / HTTP/1.1", REQUEST);
-            if let Ok(response) = &response
-                && response.contains(r#""result":{"#)
-            {
-                println!("one response of {} bytes", response.len());
-                return Ok(());
-            }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("the server ended with {status}"));
-            }
-            if start.elapsed() > TIMEOUT {
-                return Err(format!("no result in {} s: {response:?}", TIMEOUT.as_secs()));
-            }
-            thread::sleep(Duration::from_millis(200));
-        }
-    }
-
-    /// One request with this body, on a connection of its own; the response with its head
-    fn exchange(&self, line: &str, body: &str) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        write!(
-            stream,
-            "{line}\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        )?;
-        let mut response = String::new();
-        stream.read_to_string(&mut response)?;
-        Ok(response)
+    /// The body of a successful response; repeats a request for two minutes while the server starts
+    fn curl(&self, path: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut curl = program_at_root("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--header",
+            "content-type: application/json",
+        ]);
+        curl.args(["--retry", "120", "--retry-delay", "1", "--retry-connrefused"]);
+        output(curl.args(arguments).arg(format!("http://{}/{path}", self.address)))
     }
 }
 
