@@ -11,6 +11,10 @@ use milepost_practice::{Practice, Settings};
 use milepost_testkit::Rng;
 use serde_json::Value;
 
+/// Messages that are read at most for each commit, so that there are at least three, however slowly
+/// blocks are imported
+const MESSAGES_OF_A_COMMIT: usize = 20;
+
 /// A storage in memory whose commits take as long as some messages are read
 struct Host {
     settings: ImportSettings,
@@ -52,7 +56,11 @@ impl ImportHost for Host {
     type Snapshot<'a> = Rows<'a>;
 
     fn read(&self, message: &Vec<u8>) -> Result<BlockImport, Error> {
-        self.state.lock().unwrap().read += 1;
+        let state = self.state.lock().unwrap();
+        let is_ahead = |state: &mut State| {
+            state.read >= MESSAGES_OF_A_COMMIT * (state.commits + 1) && state.stopped == 0
+        };
+        self.changed.wait_while(state, is_ahead).unwrap().read += 1;
         self.changed.notify_all();
         BlockImport::new(message, self.settings)
     }
@@ -64,6 +72,7 @@ impl ImportHost for Host {
     fn commit(&self, batch: Batch, blocks: Vec<(Vec<u8>, ImportSummary)>) -> Result<(), Error> {
         let mut state = self.state.lock().unwrap();
         state.commits += 1;
+        self.changed.notify_all();
         let until = (state.read + state.rng.below(9) as usize).min(self.messages);
         let is_early = |state: &mut State| state.read < until && state.stopped == 0;
         let mut state = self.changed.wait_while(state, is_early).unwrap();
