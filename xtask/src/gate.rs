@@ -20,7 +20,7 @@ use record::Record;
 use crate::shell::{self, cargo, output, program_at_root, root};
 
 /// What was accepted
-const FILE: &str = "benches/gate.toml";
+const FILE: &str = "benches/gate.json";
 /// How many percent a count may differ from what was accepted, in either direction; changes
 /// elsewhere move a count by less than 0.5
 const TOLERANCE: u64 = 3;
@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 pub(crate) fn check() -> Result<(), String> {
     let path = root().join(FILE);
     let failed = |error: std::io::Error| format!("{FILE}: {error}; {HOW_TO_ACCEPT}");
-    let accepted = Record::read(&fs::read_to_string(&path).map_err(failed)?)?;
+    let accepted = fs::read_to_string(&path).map_err(failed)?;
+    let accepted = Record::read(&accepted).map_err(|error| format!("{FILE}: {error}"))?;
     let mut found = Record::here()?;
     if found.built.get("target") != accepted.built.get("target") {
         return Err(format!("{FILE} was counted on {:?}", accepted.built));

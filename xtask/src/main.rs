@@ -62,7 +62,7 @@ files that are generated; with `--check` they are compared
   types                         TypeScript types and discovery documents, from the schemas in protocol/src
   vectors                       the shared vectors, from their declarations in tests/src
   interop                       what the node's own crates say of recorded inputs, in tests/vectors/oracle
-  gate --accept                 the instructions of hot paths, in benches/gate.toml
+  gate --accept                 the instructions of hot paths, in benches/gate.json
   format                        the layout of all files
 
 products

@@ -70,22 +70,24 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} failed, {status}", line(command))) }
 }
 
-/// Runs a program to its end, shows what it prints on its standard output, and returns that
+/// Runs a program to its end, shows what it prints, errors too, and returns that
 pub(crate) fn show(command: &mut Command) -> Result<String, String> {
     announce(command);
     let failed = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
-    let child = command.stdout(Stdio::piped()).spawn();
-    let mut child = child.map_err(|error| failed(error, command))?;
-    let mut text = String::new();
-    if let Some(output) = child.stdout.take() {
-        let mut output = BufReader::new(output);
-        let mut bytes = Vec::new();
-        while output.read_until(b'\n', &mut bytes).map_err(|error| failed(error, command))? > 0 {
-            let line = String::from_utf8_lossy(&bytes);
-            print!("{line}");
-            text.push_str(&line);
-            bytes.clear();
-        }
+    let spawned = std::io::pipe().and_then(|(output, input)| {
+        let child = command.stdout(input.try_clone()?).stderr(input).spawn()?;
+        Ok((output, child))
+    });
+    let (output, mut child) = spawned.map_err(|error| failed(error, command))?;
+    // The command keeps its ends of the pipe, and the output would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut output, mut text) = (BufReader::new(output), String::new());
+    let mut bytes = Vec::new();
+    while output.read_until(b'\n', &mut bytes).map_err(|error| failed(error, command))? > 0 {
+        let line = String::from_utf8_lossy(&bytes);
+        print!("{line}");
+        text.push_str(&line);
+        bytes.clear();
     }
     let status = child.wait().map_err(|error| failed(error, command))?;
     if status.success() { Ok(text) } else { Err(format!("{} failed, {status}", line(command))) }
@@ -98,17 +100,6 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{} failed, {}", line(command), output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Runs a program to its end, shows what it prints on its error output, and returns that
-pub(crate) fn errors(command: &mut Command) -> Result<String, String> {
-    announce(command);
-    let output = command.stderr(Stdio::piped()).output();
-    let output = output.map_err(|error| format!("{}: {error}", line(command)))?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    print!("{text}");
-    let status = output.status;
-    if status.success() { Ok(text) } else { Err(format!("{} failed, {status}", line(command))) }
 }
 
 /// Returns what a program prints when this text is its standard input

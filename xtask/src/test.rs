@@ -142,7 +142,7 @@ fn build() -> Result<(), String> {
 fn lints() -> Result<(), String> {
     let mut count = 0;
     for mut compilation in programs::compilations() {
-        let output = shell::errors(&mut compilation)?;
+        let output = shell::show(&mut compilation)?;
         count += output.lines().filter(|line| line.starts_with("warning")).count();
     }
     if count == 0 { Ok(()) } else { Err(format!("{count} warnings")) }
@@ -170,7 +170,7 @@ fn no_std() -> Result<(), String> {
             check.env("CARGO_TARGET_DIR", shell::target()?.join("no_std"));
             // Lints are those of the development build; the compiler sees what a feature lacks.
             check.env_remove("RUSTC_WORKSPACE_WRAPPER");
-            let warnings = shell::errors(&mut check)?;
+            let warnings = shell::show(&mut check)?;
             if warnings.lines().any(|line| line.starts_with("warning")) {
                 return Err(format!("{package} {set}: has warnings"));
             }

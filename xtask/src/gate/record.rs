@@ -1,18 +1,14 @@
 //! The accepted counts in the repository: one line for each path, in the order of the names.
 //!
 //! Counts depend on the compiler, which inlines, and on the C library, which allocates and copies;
-//! an error names both, as accepted and as found. The file is TOML, of which only what this writes
-//! is read.
+//! an error names both, as accepted and as found.
 
 use core::fmt::Write as _;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shell::{output, program_at_root};
+use serde_json::{Value, json};
 
-const HEAD: &str = "\
-# Instructions of the hot paths, as `cargo xtask gate` counts them; see benches/src/bin/gate.rs.
-# Written by `cargo xtask gate --accept`.
-";
+use crate::shell::{output, program_at_root};
 
 /// Instructions by path, and what they were counted with
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,29 +34,16 @@ impl Record {
         Ok(Self { built, counts: BTreeMap::new() })
     }
 
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let mut record = Self::default();
-        for (line, number) in text.lines().zip(1..) {
-            if line.is_empty() || line.starts_with(['#', '[']) {
-                continue;
-            }
-            let unknown = || format!("gate.toml:{number}: `{line}` is not understood");
-            let (key, value) = line.split_once(" = ").ok_or_else(unknown)?;
-            if let Some(text) = value.strip_prefix('"') {
-                record.built.insert(key.to_owned(), text.trim_end_matches('"').to_owned());
-            } else {
-                let count = value.parse::<u64>().map_err(|_| unknown())?;
-                record.counts.insert(key.to_owned(), count);
-            }
-        }
-        Ok(record)
+    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let mut file: Value = serde_json::from_str(text)?;
+        Ok(Self {
+            built: serde_json::from_value(file["built"].take())?,
+            counts: serde_json::from_value(file["instructions"].take())?,
+        })
     }
 
     pub(crate) fn write(&self) -> String {
-        let built = self.built.iter().map(|(name, value)| format!("{name} = \"{value}\"\n"));
-        let counts = self.counts.iter().map(|(path, count)| format!("{path} = {count}\n"));
-        let (built, counts): (String, String) = (built.collect(), counts.collect());
-        format!("{HEAD}\n[built]\n{built}\n[instructions]\n{counts}")
+        format!("{:#}\n", json!({ "built": self.built, "instructions": self.counts }))
     }
 
     /// Compares with counts that were found: a table, and an error for paths whose counts differ by
@@ -105,9 +88,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let record = record(&[("answer-final-1", 1_692), ("request-by-hash", 6_957)]);
-        assert_eq!(Record::read(&record.write()), Ok(record));
-        assert!(Record::read("answer-final-1 = few").is_err());
-        assert!(Record::read("answer-final-1").is_err());
+        assert_eq!(Record::read(&record.write()).unwrap(), record);
+        for text in ["", "{}", r#"{"built": {}, "instructions": {"answer-final-1": "few"}}"#] {
+            assert!(Record::read(text).is_err(), "{text}");
+        }
     }
 
     #[test]
