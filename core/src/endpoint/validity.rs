@@ -1,9 +1,9 @@
 //! Whether a signed transaction that is in no block can still be included: what a call that waits
 //! for it retains, and decides it from.
 //!
-//! It can not once its base block is too old, or once a transaction with the same access key and
-//! at least its nonce is in a final block. Either counts only if the base block is canonical and no
-//! block since is missing: otherwise the transaction may be in that one. The nonces of blocks are
+//! It can not once its base block is too old, or once a transaction with the same access key has
+//! used at least its nonce in a final block. Either counts only if the base block is canonical and
+//! no block since is missing: otherwise the transaction may be in that one. Nonces of blocks are
 //! not stored: an endpoint collects those of the access keys that it knows waits of
 //! ([`ValidityMap`](super::validity_map::ValidityMap)).
 

@@ -7,15 +7,30 @@
 //! that retention prunes: no receipt executes twice, so no sound chain adds it again.
 
 #[cfg(feature = "validity")]
+use alloc::collections::BTreeMap;
+#[cfg(feature = "validity")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+#[cfg(feature = "validity")]
+use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::Table;
 #[cfg(feature = "validity")]
-use crate::storage::rows::BlockPoint;
+use crate::storage::rows::{BlockPoint, OutcomeStatus};
 use crate::storage::rows::{OutcomeRecord, ReceiptRecord, RowId};
 use crate::{Error, storage::Row};
+
+/// Whether this status is the refusal of a gas key's transaction that is charged all the same
+#[cfg(feature = "validity")]
+fn is_charged(status: &[u8]) -> bool {
+    let mut reader = str::from_utf8(status).ok().map(Reader::new);
+    for name in ["Failure", "InvalidTxError", "NotEnoughBalanceForDeposit"] {
+        let inside = reader.and_then(|mut it| it.members([name], "a status").ok());
+        reader = inside.and_then(|[member]| member);
+    }
+    reader.is_some()
+}
 
 /// A change of the canonical chain that a pending request may wait for
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -64,21 +79,51 @@ pub struct ChainUpdate {
 pub struct JoinedBlock {
     /// Its height and hash
     pub point: BlockPoint,
-    /// The rows of its transactions
+    /// The rows of its transactions that have used their nonce
+    ///
+    /// A transaction has if its own outcome is `SuccessReceiptId`, whatever its receipts do. One
+    /// that was refused has not and can be included again, except a gas key's that could not pay
+    /// its deposit (`NotEnoughBalanceForDeposit`): that is charged. An outcome that is not there or
+    /// not known decides nothing.
     pub transactions: Vec<Row>,
 }
 
+#[cfg(feature = "validity")]
+impl JoinedBlock {
+    /// A block whose new rows are these transactions and outcomes
+    pub(super) fn new(
+        point: BlockPoint,
+        transactions: Vec<(CryptoHash, Row)>,
+        outcomes: &[(CryptoHash, Row)],
+    ) -> Result<Self, Error> {
+        let outcomes: BTreeMap<_, _> = outcomes.iter().map(|(id, row)| (id, row)).collect();
+        let mut used = Vec::new();
+        for (id, row) in transactions {
+            if let Some(outcome) = outcomes.get(&id)
+                && uses_nonce(&OutcomeRecord::decode(outcome)?)
+            {
+                used.push(row);
+            }
+        }
+        Ok(Self { point, transactions: used })
+    }
+}
+
+/// Whether a transaction with this outcome has used its nonce
+#[cfg(feature = "validity")]
+fn uses_nonce(outcome: &OutcomeRecord<'_>) -> bool {
+    match outcome.status {
+        OutcomeStatus::SuccessReceiptId(_) => true,
+        OutcomeStatus::Failure => is_charged(outcome.status_fragment()),
+        OutcomeStatus::Unknown | OutcomeStatus::SuccessValue => false,
+    }
+}
+
 impl ChainUpdate {
-    /// Lists a row that joined the canonical chain, with the last block that did
+    /// Lists a row that joined the canonical chain
     pub(super) fn add_row(&mut self, row_id: &RowId, row: &Row) -> Result<(), Error> {
         let change = match row_id.table {
-            Table::Transactions => {
-                #[cfg(feature = "validity")]
-                if let Some(block) = Arc::make_mut(&mut self.joined).last_mut() {
-                    block.transactions.push(Row::clone(row));
-                }
-                Change::Transaction(row_id.id)
-            }
+            Table::Transactions => Change::Transaction(row_id.id),
             Table::Outcomes => Change::Outcome(row_id.id),
             Table::Receipts if ReceiptRecord::decode(row)?.refund => Change::Refund(row_id.id),
             _ => return Ok(()),

@@ -469,21 +469,27 @@ fn apply(
     update: &mut ChainUpdate,
 ) -> Result<(), Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
-    #[cfg(feature = "validity")]
-    Arc::make_mut(&mut update.joined).push(JoinedBlock {
-        point: BlockPoint { height: record.height, hash },
-        transactions: Vec::new(),
-    });
     let mut outcomes = Vec::new();
+    #[cfg(feature = "validity")]
+    let mut transactions = Vec::new();
     for (row_id, row) in rows {
         if overlay.row(row_id.key())?.is_none() {
             update.add_row(&row_id, &row)?;
-            if row_id.table == Table::Outcomes {
-                outcomes.push((row_id.id, row.clone()));
+            match row_id.table {
+                Table::Outcomes => outcomes.push((row_id.id, row.clone())),
+                #[cfg(feature = "validity")]
+                Table::Transactions => transactions.push((row_id.id, row.clone())),
+                _ => {}
             }
             overlay.put(row_id.key(), row);
             record.rows.push(row_id);
         }
+    }
+    #[cfg(feature = "validity")]
+    {
+        let point = BlockPoint { height: record.height, hash };
+        let joined = JoinedBlock::new(point, transactions, &outcomes)?;
+        Arc::make_mut(&mut update.joined).push(joined);
     }
     receipt_parents::record(&outcomes, &mut record, overlay)?;
     let ordinal = chain.next_ordinal;

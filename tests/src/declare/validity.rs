@@ -3,10 +3,12 @@
 //! As in `expiry.rs`, the configuration allows six heights after the base block, and the head is
 //! 108. All transactions but those of requests are made up, with the public key of their signer.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::block::Block;
-use super::parts::{Transaction, signed_on, transaction, transfer};
+use super::parts::{
+    Transaction, hash, outcome, signed_on, success_receipt_id, transaction, transfer,
+};
 use super::{Declarations, Vector, Wait, invalid_transaction, request, timeout};
 
 /// Declares waits that end so, and waits that go on
@@ -79,12 +81,18 @@ fn uses_nonces(declarations: &mut Declarations) {
     let with_nonce = |name: &str, nonce: u64| {
         transaction(name, "alice.near", "bob.near", &[transfer("1")]).with("nonce", json!(nonce))
     };
-    let chain = |name: &str, included: &[&Transaction], end: u64| -> Vec<Block> {
+    let chain = |name: &str, included: &[(&Transaction, Option<&Value>)], end: u64| -> Vec<Block> {
         let height = |height: u64| format!("validity-{name}-{height}");
         let (first, second) = (height(109), height(110));
         let block = Block::new(&first, 109, ("expiry-108", 108));
-        let block =
-            included.iter().fold(block, |block, one| block.transaction_without_outcome(one));
+        let block = included.iter().fold(block, |block, (one, status)| match status {
+            Some(status) => {
+                let executor = "alice.near";
+                block
+                    .transaction(one, &outcome(&one.hash, &first, executor, &[], (*status).clone()))
+            }
+            None => block.transaction_without_outcome(one),
+        });
         vec![
             block,
             Block::new(&second, 110, (&first, 109)),
@@ -100,19 +108,39 @@ fn uses_nonces(declarations: &mut Declarations) {
     let of_other_account =
         with_nonce("validity of another account", 6).with("signer_id", json!("carol.near"));
     let expired = "\"Expired\"".to_owned();
+    let executed = success_receipt_id(&hash("validity receipt"));
+    let executed = Some(&executed);
+    let refused = json!({ "Failure": { "InvalidTxError": { "NotEnoughBalance": {
+        "signer_id": "alice.near", "balance": "0", "cost": "1",
+    } } } });
     for (name, about, included, end, error) in [
-        ("used-nonce", "Another transaction has its nonce.", vec![&same], 111, invalid(5)),
+        (
+            "used-nonce",
+            "Another transaction has its nonce.",
+            vec![(&same, executed)],
+            111,
+            invalid(5),
+        ),
         (
             "used-higher-nonce",
             "The highest nonce of its access key that is final is named.",
-            vec![&higher, &highest],
+            vec![(&higher, executed), (&highest, executed)],
             111,
             invalid(9),
         ),
         (
             "used-other-nonces",
             "Lower nonces, gas keys, other keys and other accounts do not count.",
-            vec![&lower, &of_gas_key, &of_other_key, &of_other_account],
+            [&lower, &of_gas_key, &of_other_key, &of_other_account]
+                .map(|other| (other, executed))
+                .to_vec(),
+            115,
+            expired.clone(),
+        ),
+        (
+            "refused-nonce",
+            "Transactions that were refused, or have no outcome, have not used their nonce.",
+            vec![(&same, Some(&refused)), (&higher, None)],
             115,
             expired.clone(),
         ),
@@ -122,7 +150,7 @@ fn uses_nonces(declarations: &mut Declarations) {
         declare_wait(declarations, name, about, "expiry-108", &blocks, Some(&error));
     }
 
-    let [fork, ..] = &chain("fork", &[&higher], 111)[..] else { return };
+    let [fork, ..] = &chain("fork", &[(&higher, executed)], 111)[..] else { return };
     let on_chain = Block::new("validity-110", 110, ("expiry-108", 108));
     let last = Block::new("validity-114", 114, ("validity-110", 110))
         .finality("validity-110", "validity-110");
