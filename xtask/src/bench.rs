@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use crate::shell::{self, cargo, filter, output, run as run_command};
-use crate::workspace::{interop_cargo, interop_target};
+use crate::workspace::{development, interop_cargo, interop_target};
 
 /// Runs the benches with this in their names and prints their figures: `NAME`, or `--rocksdb NAME`
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
@@ -58,7 +58,7 @@ pub(crate) fn compare_servers() -> Result<Command, String> {
 
 /// A run of the program that writes pages, with these arguments
 pub(crate) fn report(arguments: &str) -> Command {
-    cargo(&format!("run --quiet -p milepost-bench-report -- {arguments}"))
+    development(&format!("run --quiet -p milepost-bench-report -- {arguments}"))
 }
 
 /// What the benches are built with: both sides allocate as a node does

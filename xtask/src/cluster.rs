@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::setup;
 use crate::shell::{cargo, output};
 use crate::verify::count;
-use crate::workspace::WORKSPACE;
+use crate::workspace::{WORKSPACE, development};
 
 /// The folder of the crate that starts nodes, with the list of their jars
 const NODES: &str = "testkit/cluster";
@@ -36,6 +36,8 @@ pub(crate) fn growth() -> Result<(), String> {
 fn ignored(program: &str, module: &str) -> Result<(), String> {
     let found = output(Command::new("sh").args(["-c", JAVA_17]))?;
     let java = found.lines().next().ok_or("no Java 17")?;
-    let mut tests = cargo(&format!("test {program} {module} -- --ignored --nocapture"));
+    let tests = format!("test {program} {module} -- --ignored --nocapture");
+    let is_release = program.contains("--release");
+    let mut tests = if is_release { cargo(&tests) } else { development(&tests) };
     count(tests.env("JAVA_17", java).env("CASSANDRA_JARS", setup::jars(NODES)?))
 }

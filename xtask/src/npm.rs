@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::setup;
 use crate::shell::{self, cargo, output, program_at_root, root, run};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::workspace::{SERVER_PROGRAM, build_programs};
+use crate::workspace::{SERVER_PROGRAM, build_programs, development};
 
 /// The folder of the package
 pub(crate) const PACKAGE: &str = "bindings/js";
@@ -107,7 +107,11 @@ fn run_tests(
 impl Build {
     /// Builds the module of a crate and its glue into a folder of the package
     fn module(self, (name, features, folder): (&str, &str, &str)) -> Result<(), String> {
-        let mut command = cargo(&format!("build -p {name} {features} --target {TARGET}"));
+        let build = format!("build -p {name} {features} --target {TARGET}");
+        let mut command = match self {
+            Self::Development => development(&build),
+            Self::Published => cargo(&build),
+        };
         let place = match self {
             Self::Development => {
                 let toolchain = Toolchain::find(Wanted::Library(TARGET))?;

@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 use crate::runner::{self, Job};
-use crate::shell::{cargo, output};
-use crate::workspace::{SERVER_PROGRAM, WORKSPACE, programs_folder};
+use crate::shell::output;
+use crate::workspace::{SERVER_PROGRAM, WORKSPACE, development, programs_folder};
 
 /// Programs at a time: tests of servers and feeds wait more than they compute
 const SLOTS: usize = 3;
@@ -35,7 +35,7 @@ struct Program {
 ///
 /// When a program fails.
 pub(crate) fn run_all() -> Result<(), String> {
-    let examples = cargo(&format!("test {WORKSPACE} --doc --no-fail-fast"));
+    let examples = development(&format!("test {WORKSPACE} --doc --no-fail-fast"));
     let mut jobs = vec![Job::new("examples", "the examples of the documentation", examples)];
     jobs.extend(jobs_of(&programs()?)?);
     run(jobs)
@@ -59,8 +59,8 @@ pub(crate) fn run_packages(packages: &[&str]) -> Result<(), String> {
 /// `every_test_is_in_a_program_that_is_run` holds.
 pub(crate) fn compilations() -> [Command; 2] {
     [
-        cargo(&format!("build {WORKSPACE} --lib --bins --examples --test * --bench *")),
-        cargo(&format!("test --no-run {WORKSPACE} {TEST_PROGRAMS}")),
+        development(&format!("build {WORKSPACE} --lib --bins --examples --test * --bench *")),
+        development(&format!("test --no-run {WORKSPACE} {TEST_PROGRAMS}")),
     ]
 }
 
@@ -88,7 +88,7 @@ fn jobs_of(programs: &[Program]) -> Result<Vec<Job>, String> {
 /// All test programs, which are built if they are not yet
 fn programs() -> Result<Vec<Program>, String> {
     let format = "--no-run --message-format json-render-diagnostics";
-    let messages = output(&mut cargo(&format!("test {WORKSPACE} {TEST_PROGRAMS} {format}")))?;
+    let messages = output(&mut development(&format!("test {WORKSPACE} {TEST_PROGRAMS} {format}")))?;
     Ok(messages.lines().filter_map(program).collect())
 }
 

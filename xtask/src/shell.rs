@@ -35,13 +35,10 @@ pub(crate) fn target() -> Result<PathBuf, String> {
 }
 
 /// A `cargo` with these arguments: the one that runs this program, with the same target directory
-///
-/// The compiler of the workspace's own packages is Clippy's driver, which is the compiler with more
-/// lints: `cargo clippy` would check every dependency once more.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = program_at_root(&program);
-    command.args(arguments.split_whitespace()).env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    command.args(arguments.split_whitespace());
     if let Ok(target) = target() {
         command.env("CARGO_TARGET_DIR", target);
     }

@@ -13,7 +13,7 @@ use crate::runner::{self, Job};
 use crate::shell::{self, cargo, run as run_command};
 use crate::tally::Format;
 use crate::toolchain::{Toolchain, Wanted};
-use crate::workspace::WORKSPACE;
+use crate::workspace::{WORKSPACE, development};
 use crate::{changes, clock, configurations, generate, npm, programs, setup, text, verify};
 
 /// One step
@@ -152,7 +152,7 @@ fn docs() -> Result<(), String> {
     // The server's program and the engine's library have one name and would be written to one
     // place, and the library for C is documented by its header.
     let docs = "doc --no-deps --keep-going --lib --exclude milepost-capi";
-    let mut docs = cargo(&format!("{docs} {WORKSPACE}"));
+    let mut docs = development(&format!("{docs} {WORKSPACE}"));
     run_command(docs.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
@@ -168,8 +168,6 @@ fn no_std() -> Result<(), String> {
             toolchain.prepare(&mut check, "core,alloc");
             // Warnings are errors of the compiler, not of cargo, so nothing is compiled again.
             check.env("CARGO_TARGET_DIR", shell::target()?.join("no_std"));
-            // Lints are those of the development build; the compiler sees what a feature lacks.
-            check.env_remove("RUSTC_WORKSPACE_WRAPPER");
             let warnings = shell::show(&mut check)?;
             if warnings.lines().any(|line| line.starts_with("warning")) {
                 return Err(format!("{package} {set}: has warnings"));

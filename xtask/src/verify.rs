@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command, show};
 use crate::tally::{Format, Tally};
-use crate::workspace::WORKSPACE;
+use crate::workspace::{WORKSPACE, development};
 use crate::{
     api, bench, changes, clients, cluster, fuzz, gate, generate, interop, npm, packing, page,
     platforms, setup, supply,
@@ -63,16 +63,16 @@ const CHECKS: &[Check] = &[
     check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
         "all tests beside the node's crates, and what these say of recorded inputs",
         Function(interop::check)),
-    check("gate", Change, 4, "gate", "protocol/ core/ benches/",
+    check("gate", Change, 2, "gate", "protocol/ core/ benches/",
         "instructions of ten hot paths, within 3 %",
         Function(gate::check)),
-    check("npm", Change, 8, "npm browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
+    check("npm", Change, 7, "npm browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
-    check("page", Change, 2, "npm page browser", "bindings/js/page/ server/src/http/ wasm/",
+    check("page", Change, 5, "npm page browser", "bindings/js/page/ server/src/http/ wasm/",
         "the page, in a browser with a running server",
         Function(page::test)),
-    check("clients", Change, 1, "clients", "server/src/ tests/clients/",
+    check("clients", Change, 2, "clients", "server/src/ tests/clients/",
         "published clients submit transactions to a server that forwards",
         Function(clients::test)),
     check("valgrind", Change, 4, "c", "ffi/ include/ tests/c/ tests/cpp/ bindings/cpp/",
@@ -86,7 +86,7 @@ const CHECKS: &[Check] = &[
     check("install", Change, 2, "c", "ffi/ include/ bindings/ tests/package/ xtask/src/install.rs",
         "the libraries for C and C++, installed and found by pkg-config and CMake",
         Tests("--test capi -- --ignored package::")),
-    check("cluster", Change, 4, "cassandra", "stores/cassandra/ testkit/cluster/ core/src/archive/",
+    check("cluster", Change, 3, "cassandra", "stores/cassandra/ testkit/cluster/ core/src/archive/",
         "an archive in a node of Cassandra that is started for it",
         Function(cluster::test)),
     check("simulation", Release, 10, "", "",
@@ -263,8 +263,10 @@ fn table() -> String {
 ///
 /// When a test fails, or none is selected, which cargo lets pass.
 pub(crate) fn run_tests(variables: &[(&str, &str)], arguments: &str) -> Result<(), String> {
-    let packages = if arguments.contains("-p ") { "" } else { WORKSPACE };
-    let mut tests = cargo(&format!("test {packages} {arguments}"));
+    let mut tests = match arguments.contains("--release") {
+        true => cargo(&format!("test {arguments}")),
+        false => development(&format!("test {WORKSPACE} {arguments}")),
+    };
     for (name, value) in variables {
         // Another number of seeds, minutes or connections can be asked for by its variable.
         tests.env(name, std::env::var(name).unwrap_or_else(|_| (*value).to_owned()));

@@ -14,11 +14,22 @@ pub(crate) const WORKSPACE: &str = "--workspace --features milepost-server/cassa
 /// The variable with the path of the server, for tests that start it
 pub(crate) const SERVER_PROGRAM: &str = "SERVER_PROGRAM";
 
+/// A `cargo` for the development build
+///
+/// The compiler of the workspace's own packages is Clippy's driver, which is the compiler with more
+/// lints: `cargo clippy` would check every dependency once more. It leaves out optimisations that
+/// lints do not see through, so nothing that is measured or published is built like this.
+pub(crate) fn development(arguments: &str) -> Command {
+    let mut command = cargo(arguments);
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    command
+}
+
 /// Builds programs as the tests have them; their folder
 pub(crate) fn build_programs(programs: &[&str]) -> Result<PathBuf, String> {
     // With a test, a small one: without any, the features that only tests ask for are left out, and
     // all would be built once more.
-    let mut build = cargo(&format!("build {WORKSPACE} --test practice"));
+    let mut build = development(&format!("build {WORKSPACE} --test practice"));
     run(build.args(programs.iter().map(|program| format!("--bin={program}"))))?;
     programs_folder()
 }
@@ -31,9 +42,11 @@ pub(crate) fn programs_folder() -> Result<PathBuf, String> {
 /// A `cargo` in the workspace of the node's crates, which locks other versions and so is built into
 /// a directory of its own
 pub(crate) fn interop_cargo(command: &str) -> Result<Command, String> {
-    let mut cargo = cargo(&format!("{command} --manifest-path interop/Cargo.toml --target-dir"));
-    cargo.arg(interop_target()?);
-    Ok(cargo)
+    let arguments = format!("{command} --manifest-path interop/Cargo.toml --target-dir");
+    let is_test = command.starts_with("test");
+    let mut command = if is_test { development(&arguments) } else { cargo(&arguments) };
+    command.arg(interop_target()?);
+    Ok(command)
 }
 
 /// Where the workspace of the node's crates is built
