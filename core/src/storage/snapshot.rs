@@ -26,9 +26,10 @@ pub enum Isolation {
 ///
 /// The storage guarantees that all rows read through one `Snapshot` come from one state between
 /// two commits, unless it declares another [`isolation`](Self::isolation). A missing row is `None`
-/// and never an error; an error means that the storage cannot answer. The engine guarantees that
-/// keys have 1 to 32 bytes, and that a query about a transaction calls
-/// [`get_many`](Self::get_many) once per level of its receipt tree.
+/// and never an error; an error means that the storage cannot answer. The engine guarantees that a
+/// key has 2 to 33 bytes ([`Key::as_bytes`]): the number of its table, then 1 to 32. It also
+/// guarantees that a query about a transaction calls [`get_many`](Self::get_many) once per level of
+/// its receipt tree.
 pub trait Snapshot {
     /// Whether all reads are of one state; the default is [`Isolation::Snapshot`]
     ///

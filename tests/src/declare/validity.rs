@@ -93,11 +93,16 @@ fn uses_nonces(declarations: &mut Declarations) {
             }
             None => block.transaction_without_outcome(one),
         });
-        vec![
+        let third = height(111);
+        let mut blocks = vec![
             block,
             Block::new(&second, 110, (&first, 109)),
-            Block::new(&height(end), end, (&second, 110)).finality(&first, &second),
-        ]
+            Block::new(&third, 111, (&second, 110)).finality(&first, &second),
+        ];
+        if end > 111 {
+            blocks.push(Block::new(&height(end), end, (&third, 111)).finality(&first, &second));
+        }
+        blocks
     };
     let invalid = |used: u64| format!(r#"{{"InvalidNonce":{{"ak_nonce":{used},"tx_nonce":5}}}}"#);
     let [lower, same, higher, highest] =

@@ -24,7 +24,8 @@ pub enum Requirement {
     RemoveMissing,
     /// The same bytes in two tables are two keys
     DistinctTables,
-    /// Keys of 1 to 32 bytes of every value are distinct, also if one is a prefix of another
+    /// Keys of 2 to 33 bytes, of every value after the number of the table, are distinct, also if
+    /// one is a prefix of another
     DistinctKeys,
     /// An empty row is a row
     EmptyRow,
@@ -94,7 +95,7 @@ impl Requirement {
             Self::Remove => "a remove removes the row, and no other row",
             Self::RemoveMissing => "removing a missing row changes nothing",
             Self::DistinctTables => "the same bytes in two tables are two keys",
-            Self::DistinctKeys => "keys of 1 to 32 bytes are distinct",
+            Self::DistinctKeys => "keys of 2 to 33 bytes are distinct",
             Self::EmptyRow => "an empty row is a row",
             Self::ArbitraryBytes => "rows are read back unchanged",
             Self::LargeRow => "rows of several MiB are read back unchanged",
