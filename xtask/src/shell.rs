@@ -38,7 +38,8 @@ pub(crate) fn target() -> Result<PathBuf, String> {
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = program_at_root(&program);
-    command.args(arguments.split_whitespace());
+    // Incremental builds are other builds, which `test` and `check` would make beside these.
+    command.args(arguments.split_whitespace()).env("CARGO_INCREMENTAL", "0");
     if let Ok(target) = target() {
         command.env("CARGO_TARGET_DIR", target);
     }

@@ -103,8 +103,7 @@ fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
     let here = std::env::current_exe().map_err(|error| error.to_string())?;
     let job = |name: &str, about: &str| {
         let mut command = Command::new(&here);
-        // What one run compiles, no later one compiles again, so nothing is kept for that.
-        command.args(["step", name]).env("CARGO_INCREMENTAL", "0");
+        command.args(["step", name]);
         Job::new(name, about, command)
     };
     let mut jobs = vec![job("setup", "what the steps need, installed")];
