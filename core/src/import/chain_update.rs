@@ -21,17 +21,6 @@ use crate::storage::rows::{BlockPoint, OutcomeStatus};
 use crate::storage::rows::{OutcomeRecord, ReceiptRecord, RowId};
 use crate::{Error, storage::Row};
 
-/// Whether this status is the refusal of a gas key's transaction that is charged all the same
-#[cfg(feature = "validity")]
-fn is_charged(status: &[u8]) -> bool {
-    let mut reader = str::from_utf8(status).ok().map(Reader::new);
-    for name in ["Failure", "InvalidTxError", "NotEnoughBalanceForDeposit"] {
-        let inside = reader.and_then(|mut it| it.members([name], "a status").ok());
-        reader = inside.and_then(|[member]| member);
-    }
-    reader.is_some()
-}
-
 /// A change of the canonical chain that a pending request may wait for
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
@@ -117,6 +106,17 @@ fn uses_nonce(outcome: &OutcomeRecord<'_>) -> bool {
         OutcomeStatus::Failure => is_charged(outcome.status_fragment()),
         OutcomeStatus::Unknown | OutcomeStatus::SuccessValue => false,
     }
+}
+
+/// Whether this status is the refusal of a gas key's transaction that is charged all the same
+#[cfg(feature = "validity")]
+fn is_charged(status: &[u8]) -> bool {
+    let mut reader = str::from_utf8(status).ok().map(Reader::new);
+    for name in ["Failure", "InvalidTxError", "NotEnoughBalanceForDeposit"] {
+        let inside = reader.and_then(|mut it| it.members([name], "a status").ok());
+        reader = inside.and_then(|[member]| member);
+    }
+    reader.is_some()
 }
 
 impl ChainUpdate {
