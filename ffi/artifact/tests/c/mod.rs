@@ -37,8 +37,6 @@ pub(crate) fn library() -> &'static Path {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--package", "milepost-capi"]).current_dir(root());
-        // No lints: the driver that has them optimises less.
-        build.env_remove("RUSTC_WORKSPACE_WRAPPER");
         // With the types of the interface, which are compared with those on record.
         let is_release = profile.ends_with("release");
         let settings = if is_release { "profile.release" } else { "profile.dev" };

@@ -50,6 +50,8 @@ impl Tool {
         };
         let host = host();
         let separate = target.join(sanitizer);
+        // No lints: the driver that has them optimises less.
+        build.env_remove("RUSTC_WORKSPACE_WRAPPER");
         // Sanitizers are an unstable option of the compiler.
         build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
         build.args(["--target", &host, "--target-dir"]).arg(&separate);
