@@ -26,7 +26,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("base64", "default", "`std`, which the server has"),
     ("curve25519-dalek", "precomputed-tables zeroize", "as in the line below"),
     ("ed25519-dalek", "default fast zeroize", "the practice chain signs with tables"),
-    ("sha2", "alloc default oid", "names of algorithms, for the signatures of ML-DSA"),
+    ("sha2", "alloc default oid", "the tests hash with its defaults"),
     ("serde_core", "default", "`std`, which all have"),
     ("digest", "alloc", "hashes of any size, which the engine does not use"),
     ("memchr", "default", "`std`, which the server has"),
@@ -40,7 +40,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("indexmap", "serde", "an implementation for the generator of glue for wasm"),
     ("libc", "extra_traits", "implementations of `Debug`"),
     ("hyper-util", "service", "for the benches of HTTP"),
-    ("tower", "make", "as in the line above"),
+    ("tower", "make", "for axum, in the examples"),
     ("regex-automata", "meta nfa-pikevm", "more kinds of patterns, for criterion"),
     ("zerocopy", "derive zerocopy-derive", "a macro"),
 ];
