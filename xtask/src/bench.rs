@@ -10,9 +10,11 @@ use std::time::SystemTime;
 use crate::shell::{self, cargo, filter, output, run as run_command};
 use crate::workspace::{development, interop_cargo, interop_target};
 
-/// Runs the benches with this in their names and prints their figures: `NAME`, or `--rocksdb NAME`
+/// Runs the benches with this in their names and prints their figures: `NAME` or `--rocksdb NAME`;
+/// or all of them with a node's database, and writes their page: `--rocksdb`
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let (features, filter) = match arguments {
+        ["--rocksdb"] => return write_ratios(true),
         [filter] if !filter.starts_with('-') => (FEATURES, filter),
         ["--rocksdb", filter] if !filter.starts_with('-') => (WITH_ROCKSDB, filter),
         _ => {

@@ -53,6 +53,7 @@ by name
                                 run the fuzz targets, or these, under sanitizers, by default for a minute
                                 each; `--keep` adds inputs that reach new code to fuzz/corpus
   bench [--rocksdb] NAME        run the benches with this in their names beside the node's path
+  bench --rocksdb               run all, with a node's database, and write their page
   packages [NAME]               build what a release publishes and try it: crates, debian, image
   api [REV]                     print the public interfaces of the crates, or how they differ from REV's
   supply advisories             download the advisories and compare the dependencies with them

@@ -1,7 +1,7 @@
 //! The packages that a release publishes, each built, used as it is packed and asked one request.
 //!
-//! The crates, the Debian package and the image are here. The npm package is tested from its packed
-//! file in the step `npm`, and the installed C library in the step `c`, so they are left out.
+//! The crates, the Debian package and the image are here. Leaves out the npm package and the
+//! installed C library, which the checks `npm` and `install` test.
 
 mod crates;
 mod debian;

@@ -122,7 +122,7 @@ fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-/// The steps with these names and what they follow, or all
+/// The steps with these names, or all
 fn choose(names: &[&str]) -> Result<Vec<&'static Step>, String> {
     let all: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
     if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
