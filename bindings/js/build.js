@@ -26,6 +26,7 @@ const FEATURES = [
 
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
+copyFileSync(here("../../core/blocks.jsonl"), here("dist/blocks.jsonl"));
 
 /** Optimizes a module, unless only tests load it: development builds are slow to optimize */
 const optimize = (module, ...options) => {

@@ -6,38 +6,46 @@
 //! commit come out. It performs no I/O, reads no clock, starts no thread and has no global state.
 //! It needs `alloc` but not `std`, and contains no unsafe code.
 //!
+//! The program below imports five recorded blocks, which are part of the crate, and answers a
+//! request from them:
+//!
+//! ```
+//! use milepost::endpoint::{Engine, RequestState};
+//! use milepost::{import::ImportSettings, storage::MemoryStorage};
+//!
+//! fn main() -> Result<(), milepost::Error> {
+//!     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+//!     for block in include_str!("../blocks.jsonl").lines() {
+//!         engine.import_block(block.as_bytes(), &ImportSettings::default(), &mut storage)?;
+//!     }
+//!     let body = br#"{"jsonrpc": "2.0", "id": 1, "method": "EXPERIMENTAL_tx_status",
+//!         "params": ["SLRXdgh3pFS4jqMjxHCpU71fc1pT5EZgxaaT1Ghumxq", "y.test.near"]}"#;
+//!     if let RequestState::Ready(response) = engine.respond(engine.parse(body, None), &storage) {
+//! #       let answer = String::from_utf8_lossy(&response.body);
+//! #       assert!(answer.contains(r#""final_execution_status":"FINAL""#));
+//! #       assert!(answer.contains(r#""status":{"SuccessValue":""},"transaction":{"#));
+//!         println!("{}", String::from_utf8_lossy(&response.body));
+//!     }
+//! #   else { panic!("the transaction is final") }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! It prints, shortened:
+//!
+//! ```json
+//! {"jsonrpc":"2.0","result":{"final_execution_status":"FINAL","receipts":[…],
+//!  "receipts_outcome":[…],"status":{"SuccessValue":""},"transaction":{…},
+//!  "transaction_outcome":{…}},"id":1}
+//! ```
+//!
 //! # Three ways to use it
 //!
 //! **A local storage: [`Engine`].** One call imports a block, and one call responds to a request
 //! from a [`Snapshot`](storage::Snapshot) of what is stored, which is one state between two
-//! commits. A request for a milestone that is not reached is returned as pending:
-//!
-//! ```
-//! use milepost::endpoint::{Engine, RequestState};
-//! use milepost::import::ImportSettings;
-//! use milepost::storage::MemoryStorage;
-//!
-//! let block = br#"{"block": {"header": {"height": 7,
-//!     "hash": "11111111111111111111111111111117",
-//!     "prev_hash": "11111111111111111111111111111116",
-//!     "epoch_id": "11111111111111111111111111111111"}}, "shards": []}"#;
-//! let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-//! engine.import_block(block, &ImportSettings::default(), &mut storage)?;
-//!
-//! let body = br#"{"method": "EXPERIMENTAL_tx_status", "params": {
-//!     "tx_hash": "11111111111111111111111111111118", "sender_account_id": "alice.near",
-//!     "wait_until": "FINAL"}}"#;
-//! match engine.respond(engine.parse(body, None), &storage) {
-//!     RequestState::Ready(response) => panic!("{response:?}"),
-//!     // The transaction is unknown: evaluate the request again after the next block, or end it.
-//!     RequestState::Pending(mut pending) => {
-//!         assert!(pending.again(&storage).is_none());
-//!         let response = pending.expire(&storage);
-//!         assert!(response.body.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\""));
-//!     }
-//! }
-//! # Ok::<(), milepost::Error>(())
-//! ```
+//! commits. The program above does that. A request for a milestone that is not reached is returned
+//! as [`RequestState::Pending`](endpoint::RequestState::Pending): evaluate it again after the next
+//! block, or end it with [`expire`](endpoint::PendingRequest::expire).
 //!
 //! **A remote storage: [`Query`].** A query returns the keys of the rows that it needs, and
 //! continues when they are supplied, so the host fetches them in its own way: asynchronously, from

@@ -11,8 +11,3 @@ pub mod declare;
 pub mod node;
 pub mod recorded;
 pub mod vectors;
-
-/// The readme: its example is compiled with the documentation tests
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct ReadMe;

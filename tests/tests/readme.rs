@@ -1,44 +1,92 @@
-//! The examples of the readme, on the server that its first command starts.
+//! The examples of the readme: the commands and the program give the shown answers.
 //!
-//! Every request body of the readme is posted; the responses are checked as far as the readme shows
-//! them. Its Rust example is compiled with the documentation tests.
+//! The requests are posted to the server that the first command starts. The program is the example
+//! `answer` of the crate, and the first example of its readme and of its documentation.
 
+use milepost::endpoint::{Engine, RequestState};
+use milepost::import::ImportSettings;
+use milepost::storage::MemoryStorage;
 use milepost_tests::vectors::http::{self, Server};
-use serde_json::Value;
 
 const README: &str = include_str!("../../README.md");
 const HTTP_PAGE: &str = include_str!("../../docs/HTTP.md");
 
-/// The request bodies of the readme, in order
-fn bodies() -> Vec<String> {
-    let posted = README.split("-d '").skip(1).map(|rest| rest.split('\'').next());
-    posted.map(|body| body.expect("a body ends").to_owned()).collect()
+/// The texts between these two in the readme, in order
+fn between<'text>(text: &'text str, start: &str, end: &str) -> Vec<&'text str> {
+    let parts = text.split(start).skip(1);
+    parts.map(|rest| rest.split(end).next().expect("a split has a first part")).collect()
+}
+
+/// Asserts that a JSON text is the shown one, in which `…` is in place of the members of an array
+/// or an object
+fn assert_shown(shown: &str, actual: &str) {
+    // A line ends where the text goes on after a blank.
+    let shown = shown.trim_end().replace("\n ", "");
+    let mut rest = actual;
+    for (number, part) in shown.split('…').enumerate() {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not in {rest}"));
+        assert!(number > 0 || at == 0, "{part} is not the start of {actual}");
+        rest = &rest[at + part.len()..];
+    }
+    assert_eq!(rest, "", "the readme ends before the answer");
 }
 
 #[test]
-fn the_examples_get_the_responses_of_the_readme() {
+fn the_command_gets_the_answer_of_the_readme() {
     let program = http::program().expect("the server is built");
     let server = Server::practice(&program).expect("the server starts");
-    let responses: Vec<Value> = bodies()
-        .iter()
-        .map(|body| {
-            let (status, response) = server.post("", body.as_bytes()).expect("a response");
-            let response = String::from_utf8(response).expect("a response in UTF-8");
-            assert_eq!(status, 200, "{body}\n{response}");
-            serde_json::from_str(&response).expect("a response in JSON")
-        })
-        .collect();
-    let [status] = responses.as_slice() else { panic!("{} examples", responses.len()) };
-    assert_eq!(status["id"], 1);
-    assert_eq!(status["result"]["final_execution_status"], "FINAL");
-    let shown = status["result"]["status"].to_string();
-    assert!(README.contains(&shown), "the readme shows another status than {shown}");
+    let bodies = between(README, "-d '", "'");
+    let answers = between(README, "```json\n", "```");
+    let [body] = bodies[..] else { panic!("{bodies:?}") };
+    let (status, answer) = server.post("", body.as_bytes()).expect("an answer");
+    assert_eq!(status, 200);
+    assert_shown(answers[0], &String::from_utf8(answer).expect("JSON is UTF-8"));
+}
+
+#[test]
+fn the_program_prints_the_answer_of_the_readme() {
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    for block in include_str!("../../core/blocks.jsonl").lines() {
+        let imported =
+            engine.import_block(block.as_bytes(), &ImportSettings::default(), &mut storage);
+        imported.expect("a recorded block");
+    }
+    let programs = between(README, "```rust\n", "```");
+    let [program] = programs[..] else { panic!("{programs:?}") };
+    let body = between(program, "br#\"", "\"#")[0];
+    let state = engine.respond(engine.parse(body.as_bytes(), None), &storage);
+    let RequestState::Ready(response) = state else { panic!("the transaction is final") };
+    let answers = between(README, "```json\n", "```");
+    let answer = String::from_utf8(response.body.to_vec()).expect("JSON is UTF-8");
+    assert_shown(answers[1], &answer);
+    assert_eq!(answers.len(), 2);
+}
+
+#[test]
+fn the_program_is_the_first_example_of_the_crate() {
+    let program = between(README, "```rust\n", "```")[0];
+    let lines = program.lines().count();
+    assert!(lines <= 15, "{lines} lines are too many for a first program");
+    let example = include_str!("../../core/examples/answer.rs");
+    assert!(example.ends_with(program), "core/examples/answer.rs is another program");
+    let crate_readme = include_str!("../../core/README.md");
+    assert_eq!(between(crate_readme, "```rust\n", "```")[0], program);
+    let answer = between(README, "```json\n", "```")[1];
+    assert_eq!(between(crate_readme, "```json\n", "```")[0], answer);
+    let front_page = include_str!("../../core/src/lib.rs");
+    let shown = between(front_page, "//! ```\n", "//! ```\n")[0];
+    let shown = shown.lines().map(|line| line.trim_start_matches("//!"));
+    let shown: Vec<&str> = shown.filter(|line| !line.starts_with(" # ")).collect();
+    let expected: Vec<String> = program.lines().map(|line| format!(" {line}")).collect();
+    let expected: Vec<&str> = expected.iter().map(|line| line.trim_end()).collect();
+    assert_eq!(shown, expected);
 }
 
 #[test]
 fn the_page_on_http_shows_the_transaction_of_the_readme() {
-    let after_route = HTTP_PAGE.split(":3030/tx/").skip(1);
-    let hashes: Vec<&str> = after_route
+    let hashes = between(HTTP_PAGE, ":3030/tx/", "/");
+    let hashes: Vec<&str> = hashes
+        .iter()
         .filter_map(|rest| rest.split(|end: char| !end.is_alphanumeric()).next())
         .collect();
     assert!(!hashes.is_empty());

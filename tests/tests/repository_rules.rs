@@ -21,8 +21,9 @@ const MIN_HEADER_LINES: usize = 3;
 const MAX_HEADER_LINES: usize = 8;
 /// Maximum number of columns of a comment, and of any line of documentation in a source file
 const MAX_COMMENT_COLUMNS: usize = 100;
-/// Maximum number of lines of the README
-const MAX_README_LINES: usize = 150;
+/// Maximum number of lines of the README, and of characters in one outside code
+const MAX_README_LINES: usize = 90;
+const MAX_README_COLUMNS: usize = 120;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
@@ -118,6 +119,10 @@ fn the_readme_is_short() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
     let lines = readme.lines().count();
     assert!(lines <= MAX_README_LINES, "{lines} lines, the limit is {MAX_README_LINES}");
+    // Code is between fences.
+    for line in readme.split("```").step_by(2).flat_map(str::lines) {
+        assert!(line.chars().count() <= MAX_README_COLUMNS, "too long: {line}");
+    }
 }
 
 #[test]

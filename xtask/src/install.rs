@@ -22,6 +22,10 @@ const SYMBOLS: &str = "milepost_";
 /// The line of the header that says whether the library has `milepost_engine_open`
 const HAS_STORE: &str = "#define MILEPOST_HAS_STORE ";
 
+/// The first programs in C and C++, and the blocks that they read
+const EXAMPLES: [&str; 3] =
+    ["bindings/c/answer.c", "bindings/cpp/examples/answer.cpp", "core/blocks.jsonl"];
+
 const HELP: &str = "\
 cargo xtask install --prefix DIR [OPTION ..]
 
@@ -79,6 +83,10 @@ pub(crate) fn run_with(arguments: &[&str]) -> Result<(), String> {
     copy(&root().join("bindings/cpp/include/milepost.hpp"), &include)?;
     for header in list(&root().join("bindings/cpp/include/milepost"))? {
         copy(&header, &include.join("milepost"))?;
+    }
+
+    for example in EXAMPLES {
+        copy(&root().join(example), &plan.prefix.join("share/milepost"))?;
     }
 
     let shared = format!("libmilepost.so.{version}");

@@ -56,6 +56,12 @@ test("an error that is not caught prints its line, and source maps name its sour
   }
 });
 
+test("the first example of the README prints what the README shows", () => {
+  const readme = readFileSync(join(here, "README.md"), "utf8");
+  const [example, output] = ["js", "text"].map((kind) => readme.split(`\`\`\`${kind}\n`)[1].split("```")[0]);
+  assert.equal(node(project("readme", { "main.mjs": example }), "main.mjs"), output);
+});
+
 test("the package works in Node.js as a module", () => {
   const main = `import { ${NAMES} } from "milepost";${PROGRAM}\nconsole.log(output);`;
   assert.equal(node(project("esm", { "main.mjs": main }), "main.mjs").trim(), OUTPUT);

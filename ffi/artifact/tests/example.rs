@@ -1,4 +1,4 @@
-//! The C examples, compiled and run as a reader would, and the C lines of the readme.
+//! The C examples, and the first one in C++, compiled and run as a reader would.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,24 +41,33 @@ fn the_example_answers_a_request_over_its_own_storage() {
 }
 
 #[test]
-fn the_c_lines_of_the_readme_compile() {
-    let readme = fs::read_to_string(c::root().join("README.md")).expect("the readme");
-    let lines = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
-    let source = format!(
-        "#include <milepost.h>\n#include <stdio.h>\n\
-         void answer(const uint8_t *block, size_t block_len, const uint8_t *request, \
-         size_t request_len);\n\
-         void answer(const uint8_t *block, size_t block_len, const uint8_t *request, \
-         size_t request_len) {{\n\
-         milepost_engine *engine;\nmilepost_response *response;\nmilepost_error *error;\n\
-         milepost_bytes body;\n{}\n}}\n",
-        lines.expect("lines in C")
-    );
-    let directory = tempfile::tempdir().expect("a directory for the source");
-    let path = directory.path().join("readme.c");
-    fs::write(&path, source).expect("a source is written");
-    let mut command = c::compiler(c::compilers(&["cc"])[0], "c99");
-    c::run(command.arg("-fsyntax-only").arg(&path));
+fn the_first_programs_answer_from_recorded_blocks() {
+    let directory = tempfile::tempdir().expect("a directory for the programs");
+    for (source, readme, language) in [
+        ("bindings/c/answer.c", "bindings/c/README.md", "c"),
+        ("bindings/cpp/examples/answer.cpp", "bindings/cpp/README.md", "cpp"),
+    ] {
+        let text = fs::read_to_string(c::root().join(source)).expect("the program");
+        let readme = fs::read_to_string(c::root().join(readme)).expect("the readme");
+        let shown = |language: &str| {
+            let start = format!("```{language}\n");
+            let shown = readme.split(&start).nth(1).and_then(|rest| rest.split("```").next());
+            shown.expect("a first program and its answer").to_owned()
+        };
+        assert_eq!(shown(language), text, "{source}");
+        let program = c::program(&c::root().join(source), directory.path());
+        let blocks = c::root().join("core/blocks.jsonl");
+        let answer = c::run(Command::new(&program).arg(blocks));
+        let mut rest = answer.trim_end();
+        // A line of the readme goes on after a blank.
+        for part in shown("json").trim_end().replace("\n ", "").split('…') {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not in {rest}"));
+            rest = &rest[at + part.len()..];
+        }
+        assert_eq!(rest, "", "{source}");
+        let failed = Command::new(&program).arg("none.jsonl").output().expect("the program runs");
+        assert!(!failed.status.success(), "{source} succeeds without blocks");
+    }
 }
 
 #[test]

@@ -73,6 +73,21 @@ fn pkg_config_finds_the_shared_library() {
 
 #[test]
 #[ignore = "installs the libraries, as `cargo xtask verify install` does"]
+fn the_installed_programs_answer_from_the_installed_blocks() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let share = installed().join("share/milepost");
+    for (compiler, source) in [("cc", "answer.c"), ("c++", "answer.cpp")] {
+        let program = directory.path().join("answer");
+        let mut compile = Command::new(compiler);
+        compile.arg(share.join(source)).arg("-o").arg(&program);
+        c::run(compile.args(pkg_config(&["--cflags", "--libs", "milepost-static"])));
+        let answer = c::run(Command::new(&program).arg(share.join("blocks.jsonl")));
+        assert!(answer.contains(r#""final_execution_status":"FINAL""#), "{source}: {answer}");
+    }
+}
+
+#[test]
+#[ignore = "installs the libraries, as `cargo xtask verify install` does"]
 fn the_shared_library_is_stripped_and_its_debug_information_beside_it() {
     let library = installed().join("lib/libmilepost.so.0.1.0");
     let sections = |path: &Path| c::run(Command::new("readelf").args(["-S", "-W"]).arg(path));

@@ -39,10 +39,9 @@ fn help_lists_every_command() {
 }
 
 #[test]
-fn help_and_the_readme_name_every_limit() {
+fn help_names_every_limit() {
     let output = run(&["serve", "--help"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
-    let readme = include_str!("../../../README.md").replace('\n', " ");
     for (option, default) in [
         ("--body-limit", "10MiB"),
         ("--max-buffered", "1GiB"),
@@ -58,7 +57,6 @@ fn help_and_the_readme_name_every_limit() {
         let line = help.lines().find(|line| line.trim_start().starts_with(&start));
         let line = line.unwrap_or_else(|| panic!("{option} in {help}"));
         assert!(line.contains(default), "{line}");
-        assert!(readme.contains(&format!("`{option}` {default}")), "{option} in the readme");
     }
     for limit in [
         "75 s for the head",
@@ -69,7 +67,6 @@ fn help_and_the_readme_name_every_limit() {
         "256 in",
     ] {
         assert!(help.contains(limit), "{limit} in {help}");
-        assert!(readme.contains(limit), "{limit} in the readme");
     }
 }
 
