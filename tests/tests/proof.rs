@@ -75,6 +75,26 @@ fn recorded_blocks_verify_unless_they_are_corrupt_or_incomplete() {
 }
 
 #[test]
+fn a_genesis_alone_verifies_with_an_outcome_root_of_zeros() {
+    let genesis = include_str!("../vectors/node/000000.json");
+    assert_eq!(check_block(genesis.as_bytes()).result, VerificationResult::Verified);
+    let settings = ImportSettings::default();
+    let strict = |message: &str| {
+        let (_, import) = BlockVerifier::new(VerifyMode::Strict).read(message.as_bytes(), settings);
+        import.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(strict(genesis), Ok(()));
+    // No other block has zeros.
+    let later = genesis.replacen(
+        &format!(r#""prev_hash":"{}""#, CryptoHash::ZERO),
+        &format!(r#""prev_hash":"{}""#, CryptoHash::digest(b"a parent")),
+        1,
+    );
+    let error = strict(&later).unwrap_err();
+    assert!(error.starts_with("block.header.outcome_root: expected "), "{error}");
+}
+
+#[test]
 fn corrupt_blocks_verify_when_the_member_is_repaired() {
     for (name, message) in blocks() {
         if CORRUPT.contains(&&*name) {

@@ -156,16 +156,23 @@ struct ShardReader<'text, 'o, O> {
 impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
     fn shard(&mut self, shard: &mut Reader<'text>) -> Result<(), Failure> {
         let names = ["chunk", "receipt_execution_outcomes", "shard_id"];
-        let (mut chunk, mut shard_id) = (None, None);
+        let (mut chunk, mut outcomes, mut shard_id) = (None, None, None);
         self.observer.shard(*shard);
         object(self.pass, shard, names, "a shard", &mut |member, reader| {
             match member {
                 0 => chunk = nullable(reader, |reader| self.chunk(reader))?,
-                1 => read_list(reader, &mut |reader| self.outcome(reader, None).map(drop))?,
+                1 => {
+                    outcomes = Some(());
+                    read_list(reader, &mut |reader| self.outcome(reader, None).map(drop))?;
+                }
                 _ => shard_id = Some(number(reader)?),
             }
             Ok(())
         })?;
+        // Without a new chunk a shard executes nothing.
+        if chunk.is_some() {
+            shard.required(outcomes, "receipt_execution_outcomes")?;
+        }
         self.observer.end_shard(shard_id);
         self.chunks.extend(chunk.and(shard_id));
         Ok(())

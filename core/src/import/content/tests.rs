@@ -350,3 +350,22 @@ fn a_message_has_each_new_chunk_that_its_block_lists() {
     let error = check(&no_shard).unwrap_err();
     assert!(error.starts_with("block.chunks[0].shard_id: invalid type"), "{error}");
 }
+
+#[test]
+fn a_shard_with_a_new_chunk_has_its_outcomes() {
+    let message: Value = serde_json::from_str(&messages(1)[0]).unwrap();
+    let read = |message: &Value| {
+        let read = BlockContent::read(message.to_string().as_bytes(), &ImportSettings::default());
+        // Without the offset.
+        read.map(drop).map_err(|error| format!("{}: {}", error.path(), error.detail()))
+    };
+    let mut absent = message.clone();
+    let shard = absent["shards"][1].as_object_mut().unwrap();
+    shard.remove("receipt_execution_outcomes").unwrap();
+    let missing = "shards[1]: missing field `receipt_execution_outcomes`";
+    assert_eq!(read(&absent), Err(String::from(missing)));
+    // Without a new chunk nothing is executed.
+    absent["shards"][1]["chunk"] = Value::Null;
+    absent["block"]["chunks"] = Value::Null;
+    assert_eq!(read(&absent), Ok(()));
+}
