@@ -16,8 +16,10 @@ pub struct FollowError {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum FollowErrorKind {
-    /// The feed contradicts a block that was final, or is the feed of another chain
+    /// The feed contradicts a block that was final
     Contradiction,
+    /// The feed is of another chain than the host's
+    OtherChain,
     /// The feed does not have a block that is needed
     Missing,
     /// The feed refuses this client

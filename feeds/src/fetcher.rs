@@ -101,7 +101,7 @@ impl<S: Source> Fetcher<S> {
         loop {
             let Some(index) = round.next(&self.sources) else {
                 let detail = self.sources.refusal();
-                return Err(FollowError::new(FollowErrorKind::Contradiction, detail));
+                return Err(FollowError::new(FollowErrorKind::OtherChain, detail));
             };
             let start = Instant::now();
             let error = match self.ask(index, query).await {

@@ -483,7 +483,7 @@ impl<S: Source> Follower<S> {
                 let detail = format!(
                     "the store is not of the feed's chain: it is at block {height}, and the last final block of the feed is {feed_height}"
                 );
-                return Err(FollowError::new(FollowErrorKind::Contradiction, detail));
+                return Err(FollowError::new(FollowErrorKind::OtherChain, detail));
             }
             let delay = Duration::from_secs(1);
             let detail = format!("the feed is at block {feed_height}, the store at {height}");
@@ -505,7 +505,7 @@ impl<S: Source> Follower<S> {
                 let detail = format!(
                     "the store is not of the feed's chain: its final block at height {height} is {hash}, and the feed has {found} there"
                 );
-                Err(FollowError::new(FollowErrorKind::Contradiction, detail))
+                Err(FollowError::new(FollowErrorKind::OtherChain, detail))
             }
         }
     }

@@ -85,7 +85,9 @@ impl FromStr for FeedUrl {
         let (kind, address) = kinds
             .into_iter()
             .find_map(|kind| Some((kind, text.strip_prefix(kind.prefix())?)))
-            .ok_or("a feed is none of mainnet, testnet, neardata+https://host[/path] and node+http://host:port")?;
+            .ok_or(
+                "expected mainnet, testnet, neardata+https://HOST[/PATH] or node+http://HOST:PORT",
+            )?;
         let address = Address::parse(address)?;
         if kind == FeedKind::NearData && address.is_plain() && !address.is_loopback() {
             return Err("the address of a feed has to be https, except on this machine".into());

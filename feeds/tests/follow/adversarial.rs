@@ -64,7 +64,7 @@ async fn a_store_of_another_chain_is_refused() {
     for start in [Start::Resume, Start::LastFinal, Start::Height(0)] {
         let other = Fixed::of(line(2), 40);
         let error = error_of(Follower::new(other, start, stored, Settings::default())).await;
-        assert_eq!(error.kind, FollowErrorKind::Contradiction, "{error}");
+        assert_eq!(error.kind, FollowErrorKind::OtherChain, "{error}");
         assert!(error.detail.starts_with("the store is not of the feed's chain"), "{error}");
     }
 }

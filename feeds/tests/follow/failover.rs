@@ -165,7 +165,7 @@ async fn a_source_of_another_chain_is_not_believed() {
     let mut follower =
         Follower::shared(first, Start::Resume, stored, Settings::default()).with_fallback(second);
     let error = within(Duration::from_secs(3_600), follower.next()).await.unwrap_err();
-    assert_eq!(error.kind, FollowErrorKind::Contradiction, "{error}");
+    assert_eq!(error.kind, FollowErrorKind::OtherChain, "{error}");
     for number in ["feed 1", "feed 2"] {
         let sentence = format!("{number} is of another chain: its block at height");
         assert!(error.detail.contains(&sentence), "{error}");
@@ -218,7 +218,7 @@ async fn a_source_that_names_another_chain_is_refused_before_its_first_block() {
     };
     assert!(first(Settings::default()).await.is_ok());
     let error = first(Settings::default().with_chain_id("practice")).await.unwrap_err();
-    assert_eq!(error.kind, FollowErrorKind::Contradiction);
+    assert_eq!(error.kind, FollowErrorKind::OtherChain);
     let detail = "feed 1 is of another chain: practice-2, and not practice";
     assert_eq!(error.detail, detail);
 }
