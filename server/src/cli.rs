@@ -15,7 +15,7 @@ use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
-use milepost_feeds::{FeedUrl, Start};
+use milepost_feeds::Start;
 
 use crate::archive::{ArchiveLocation, ArchiveOptions};
 use crate::archive_commands::ArchiveCommand;
@@ -24,12 +24,12 @@ use crate::log::{LogFilter, LogFormat};
 use crate::store_commands::StoreCommand;
 use crate::store_verification::StoreVerification;
 use crate::upstream::Upstream;
-use crate::value_parsers::{self, KeptHeights, StoreLocation};
+use crate::value_parsers::{self, FeedName, KeptHeights, StoreLocation};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
-/// Without a command, runs `milepost serve`. Without blocks to serve, the server runs a practice
-/// chain and prints requests to try.
+/// Without a command, runs `milepost serve`. Without a store, an archive, blocks and a feed, the
+/// server runs the practice chain in memory, as a demonstration.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -90,9 +90,6 @@ pub(crate) struct ServeArgs {
     /// can be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) blocks: Vec<PathBuf>,
-    /// Seed of the practice chain that runs when there are no blocks to serve
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) archive: ArchiveArgs,
     #[command(flatten)]
@@ -278,14 +275,9 @@ impl ArchiveArgs {
     }
 }
 
-/// Live feeds, and the nodes that belong to them
+/// What belongs to live feeds: tokens, limits, nodes
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FeedSourceArgs {
-    /// Takes the blocks of a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a
-    /// node, `node+http://HOST:PORT`. Can be repeated: where the first one fails, the next one is
-    /// asked
-    #[arg(long, value_name = "FEED")]
-    pub(crate) follow: Vec<FeedUrl>,
     /// File with the token of the first feed; without it, the variable `MILEPOST_FEED_TOKEN` is
     /// read
     #[arg(long, value_name = "PATH", requires = "follow")]
@@ -312,6 +304,14 @@ pub(crate) struct FeedSourceArgs {
 /// How `milepost serve` follows a live feed
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
+    /// Takes the blocks of a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a
+    /// node, `node+http://HOST:PORT`; or runs the `practice` chain for demonstrations. Live feeds
+    /// can be repeated: where the first one fails, the next one is asked
+    #[arg(long, value_name = "FEED")]
+    pub(crate) follow: Vec<FeedName>,
+    /// Seed of the practice chain [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) sources: FeedSourceArgs,
     /// Where to start: after the head of the store (`resume`; an empty store starts at the last

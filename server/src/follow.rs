@@ -24,6 +24,7 @@ use milepost_feeds::{
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time;
 use tracing::{Instrument as _, Span, info, warn};
 
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
@@ -32,12 +33,16 @@ use crate::feed_log::FeedLog;
 use crate::feed_status::{FeedSource, FeedStatus};
 use crate::json_scan;
 use crate::metrics::BlockStep;
+use crate::serve::Failure;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};
 
 /// The variable that holds the token of a feed
 pub(crate) const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
+
+/// The pause before a node is asked again for the name of its chain
+const UPSTREAM_PAUSE: Duration = Duration::from_secs(1);
 
 /// The feeds of a command line, and the nodes that belong to them
 pub(crate) struct FeedSources {
@@ -48,8 +53,12 @@ pub(crate) struct FeedSources {
 
 impl FeedSources {
     /// Checks the arguments, and creates the clients of the feeds; `None` if there is no feed
-    pub(crate) fn new(args: &FeedSourceArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
-        let Some(first) = args.follow.first() else { return Ok(None) };
+    pub(crate) fn new(
+        urls: &[FeedUrl],
+        args: &FeedSourceArgs,
+        feed: &FeedArgs,
+    ) -> Result<Option<Self>, String> {
+        let Some(first) = urls.first() else { return Ok(None) };
         if feed.finality == Some(FinalityRule::All) {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
             return Err(detail.to_owned());
@@ -63,9 +72,9 @@ impl FeedSources {
             (None, Err(_)) => None,
         };
         let upstreams = upstream::nodes(args, first, token.as_ref())?;
-        let mut sources = Vec::with_capacity(args.follow.len());
-        for (index, url) in args.follow.iter().enumerate() {
-            if args.follow[..index].contains(url) {
+        let mut sources = Vec::with_capacity(urls.len());
+        for (index, url) in urls.iter().enumerate() {
+            if urls[..index].contains(url) {
                 return Err(format!("--follow {url} is given twice"));
             }
             let feed = Feed::new(url, token.take(), args.feed_requests.map(Budget::new));
@@ -104,17 +113,23 @@ pub(crate) struct Follow {
     upstream: Option<Node>,
     /// Whether the next block is taken in only when the configuration of the epoch is stored
     waits_for_configs: bool,
+    /// What has the chain of the host, and its name
+    stored_name: Option<(String, String)>,
     /// Where requests are forwarded to, if they are
     pub(crate) upstreams: Option<Arc<Upstreams>>,
     pub(crate) status: Arc<FeedStatus>,
 }
 
 impl Follow {
-    /// The feed of the command line, if there is one
+    /// The feeds at these addresses, if there is one
     ///
     /// Creates clients of HTTP, which send nothing yet; called in a runtime.
-    pub(crate) fn new(args: &FollowArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
-        let Some(sources) = FeedSources::new(&args.sources, feed)? else { return Ok(None) };
+    pub(crate) fn new(
+        urls: &[FeedUrl],
+        args: &FollowArgs,
+        feed: &FeedArgs,
+    ) -> Result<Option<Self>, String> {
+        let Some(sources) = FeedSources::new(urls, &args.sources, feed)? else { return Ok(None) };
         let FeedSources { sources, upstreams: nodes } = sources;
         let (upstream, failed) = (upstream(&nodes)?, upstream_failed);
         let upstreams = match args.forward {
@@ -139,6 +154,7 @@ impl Follow {
             track_shards,
             upstream,
             waits_for_configs: false,
+            stored_name: None,
             upstreams,
             status,
         }))
@@ -172,33 +188,62 @@ impl Follow {
             track_shards,
             upstream: upstream(&feeds.upstreams)?,
             waits_for_configs: true,
+            stored_name: None,
             upstreams: None,
             status,
         })
     }
 
+    /// The name of the chain, if one of the feeds is a public one
+    pub(crate) fn chain_id(&self) -> Option<&'static str> {
+        self.sources.iter().find_map(|source| source.chain_id)
+    }
+
+    /// The same for a host whose blocks or configurations are of this chain, such as those of its
+    /// archive; `place` is where they are
+    pub(crate) fn of_chain(mut self, named: Option<(&str, &str)>) -> Self {
+        self.stored_name = named.map(|(place, name)| (place.to_owned(), name.to_owned()));
+        self
+    }
+
     /// Follows the feed until the service shuts down, or to the last block that is asked for; calls
     /// `after_block` after the commit of each block
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Usage`] if the feed is of another chain, before its first block is taken in.
     pub(crate) async fn run(
         self,
         service: Arc<Service>,
         after_block: impl Fn() + Send + 'static,
-    ) -> Result<(), String> {
-        let chain = service.chain_status().await.map_err(|error| error.to_string())?;
+    ) -> Result<(), Failure> {
+        let chain =
+            service.chain_status().await.map_err(|error| Failure::Other(error.to_string()))?;
         let stored = stored_chain(&chain);
         let Self { sources, start, start_margin, until, upstream, status, .. } = self;
         let waits_for_configs = self.waits_for_configs;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
-        let chain_ids = sources.iter().filter_map(|source| source.chain_id);
-        if let Some(stored) = &chain.chain_id
-            && let Some(other) = chain_ids.into_iter().find(|id| id != stored)
+        let of_feed = sources.iter().find_map(|source| source.chain_id);
+        let of_store = |name: &String| ("the store".to_owned(), name.clone());
+        let stored_name = self.stored_name.or_else(|| chain.chain_id.as_ref().map(of_store));
+        if let (Some((place, stored)), Some(other)) = (&stored_name, of_feed)
+            && stored != other
         {
-            return Err(format!("the store is of {stored}, and --follow has a feed of {other}"));
+            let text = format!("{place} is of {stored}, and --follow has a feed of {other}");
+            return Err(Failure::Usage(text));
         }
-        let named = chain
-            .chain_id
-            .clone()
-            .or_else(|| sources.iter().find_map(|source| source.chain_id).map(str::to_owned));
+        if let (Some((place, stored)), None, Some(node), None) =
+            (&stored_name, of_feed, &upstream, chain.head)
+        {
+            // No block says whether the feed is of this chain.
+            let Some(other) = chain_id_of(node, &service).await else { return Ok(()) };
+            if other.as_ref().is_some_and(|other| other != stored) {
+                let other = other.unwrap_or_default();
+                return Err(Failure::Usage(format!(
+                    "{place} is of {stored}, and the --upstream of the feed is of {other}"
+                )));
+            }
+        }
         let mut feeds = sources.into_iter().map(|source| source.feed);
         let Some(first) = feeds.next() else { return Ok(()) };
         let url = urls.join(", or else ");
@@ -212,7 +257,8 @@ impl Follow {
         match (start, stored) {
             (Start::Height(height), Some(stored)) if height <= stored.head.height => {
                 let head = stored.head.height;
-                return Err(format!("--from {height} is not above the head of the store, {head}"));
+                let text = format!("--from {height} is not above the head of the store, {head}");
+                return Err(Failure::Usage(text));
             }
             (Start::Resume, Some(stored)) => {
                 info!("following {url} after block {}", stored.head.height)
@@ -232,8 +278,8 @@ impl Follow {
         let settings = Settings::default()
             .with_start_margin(start_margin)
             .with_track_shards(self.track_shards);
-        // A store with blocks is compared by them.
-        let settings = match named.filter(|_| chain.head.is_none()) {
+        let name = stored_name.as_ref().map(|(_, name)| name.as_str()).or(of_feed);
+        let settings = match name {
             Some(name) => settings.with_chain_id(name),
             None => settings,
         };
@@ -295,7 +341,18 @@ impl Follow {
             // Without a receiver, no import waits for a configuration.
             None => drop(epoch_starts),
         }
-        let is_reached = take_in(&service, follower, until, sender, &stopped, importing).await?;
+        let taken = take_in(&service, follower, until, sender, &stopped, importing).await;
+        let is_reached = taken.map_err(|end| match end {
+            FollowEnd::OtherChain(text) => {
+                let (place, name) = stored_name.unwrap_or_else(|| {
+                    ("the store".to_owned(), "a chain without a name".to_owned())
+                });
+                Failure::Usage(format!(
+                    "{place} is of {name}, and --follow {url} is of another chain: {text}"
+                ))
+            }
+            FollowEnd::Other(text) => Failure::Other(text),
+        })?;
         if is_reached {
             info!("the block of --until is reached, and {url} is no longer followed");
             status.complete();
@@ -307,6 +364,38 @@ impl Follow {
 /// What becomes of the blocks that are handed to an import; `None` if it panicked
 pub(crate) type Importing = JoinHandle<Option<Result<(), ImportError<FeedBlock>>>>;
 
+/// The name of the chain of a node, `None` inside if it does not say it; asks until there is an
+/// answer, or the service shuts down
+async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
+    let mut is_logged = false;
+    loop {
+        let answer = tokio::select! {
+            () = service.shutdown_signal() => return None,
+            answer = node.chain_id() => answer,
+        };
+        match answer {
+            Ok(name) => return Some(name),
+            Err(error) if !is_logged => {
+                warn!("the chain of --upstream is not known, and it is asked again: {error}");
+                is_logged = true;
+            }
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = service.shutdown_signal() => return None,
+            () = time::sleep(UPSTREAM_PAUSE) => {}
+        }
+    }
+}
+
+/// Why a feed is no longer followed
+#[derive(Debug)]
+pub(crate) enum FollowEnd {
+    /// The feed is of another chain than the store
+    OtherChain(String),
+    Other(String),
+}
+
 /// Hands the blocks of a follower to an import, until the service shuts down, the import has
 /// stopped, or the last block that is asked for is reached, which is returned
 pub(crate) async fn take_in<S: Source>(
@@ -316,7 +405,7 @@ pub(crate) async fn take_in<S: Source>(
     sender: mpsc::Sender<FeedBlock>,
     stopped: &Notify,
     importing: Importing,
-) -> Result<bool, String> {
+) -> Result<bool, FollowEnd> {
     let follow = async move {
         // Ends with the receiver, whose end has a reason of its own.
         while let Ok(permit) = sender.reserve().await {
@@ -338,25 +427,27 @@ pub(crate) async fn take_in<S: Source>(
         () = service.shutdown_signal() => Ok(false),
     };
     // The blocks that were fetched are still imported; then the import ends.
+    let other = |text| Err(FollowEnd::Other(text));
     match importing.await {
-        Ok(Some(Ok(()))) => followed.map_err(|error| sentence(&error)),
+        Ok(Some(Ok(()))) => followed.map_err(|error| end_of(&error)),
         Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
-            Err(format!("block {}: {error}", block.block.height))
+            other(format!("block {}: {error}", block.block.height))
         }
         Ok(Some(Err(ImportError { error, .. }))) => {
-            Err(format!("{error}; the blocks before stay, and the next start goes on after them"))
+            other(format!("{error}; the blocks before stay, and the next start goes on after them"))
         }
-        Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
+        Ok(None) | Err(_) => other("an import panicked; the log has the place".to_owned()),
     }
 }
 
 /// What ended the follower, and which option it is about
-fn sentence(error: &FollowError) -> String {
+fn end_of(error: &FollowError) -> FollowEnd {
     match error.kind {
-        FollowErrorKind::PermissionDenied => {
-            format!("{error}; --feed-token-file or {TOKEN_VARIABLE} gives the token of a feed")
-        }
-        _ => error.to_string(),
+        FollowErrorKind::OtherChain => FollowEnd::OtherChain(error.to_string()),
+        FollowErrorKind::PermissionDenied => FollowEnd::Other(format!(
+            "{error}; --feed-token-file or {TOKEN_VARIABLE} gives the token of a feed"
+        )),
+        _ => FollowEnd::Other(error.to_string()),
     }
 }
 

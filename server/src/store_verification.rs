@@ -59,7 +59,7 @@ pub(crate) async fn verify_store(
         task::spawn_blocking(move || verify(&service, when)).await
     };
     let verified = verified.unwrap_or_else(|error| Err(error.to_string().into()));
-    if let Err(Failure::Damaged(text) | Failure::Other(text)) = &verified {
+    if let Err(Failure::Usage(text) | Failure::Damaged(text) | Failure::Other(text)) = &verified {
         error!("{text}");
         service.shutdown();
     }

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, Retention};
-use milepost_feeds::Start;
+use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
+use crate::feed::PRACTICE;
 
 /// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -129,6 +130,28 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
             Ok(height) => Ok(Start::Height(height)),
             Err(_) => Err(format!("`{text}` is none of a height, final and resume")),
         },
+    }
+}
+
+/// What `--follow` names
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum FeedName {
+    /// The practice chain, which this server makes
+    Practice,
+    /// A live feed
+    Live(FeedUrl),
+}
+
+impl FromStr for FeedName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            PRACTICE => Ok(Self::Practice),
+            _ => text.parse().map(Self::Live).map_err(|error: String| {
+                error.replacen("expected mainnet", &format!("expected {PRACTICE}, mainnet"), 1)
+            }),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use milepost::storage::{Key, Row, Snapshot as _, Table};
 use milepost::{Error, ErrorKind};
 use tracing::{info, warn};
 
+use crate::json_scan;
 use crate::service::Service;
 
 /// Rows that are read at a time, some 30 kB each
@@ -48,9 +49,7 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
             };
             let first = height(key)?;
             if !index.heights.contains(&first) {
-                let content = Envelope::decode(key.table(), row)?.content()?;
-                let text = core::str::from_utf8(ConfigRecord::decode(content)?.fragment);
-                let text = text.map_err(|error| corrupt(key, error))?;
+                let text = text(key, row)?;
                 service.put_config(first, text).map_err(|error| error.at(format!("{key:?}")))?;
                 count += 1;
             }
@@ -60,6 +59,32 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
         info!("{count} protocol configurations were read from the archive");
     }
     Ok(())
+}
+
+/// `chain_id` of the first configuration of this release; `None` if there is none
+pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> {
+    let mut rows: Vec<(Key, Row)> = Vec::new();
+    loop {
+        let after = rows.last().map(|(key, _)| *key);
+        rows.clear();
+        archive.scan(Table::ArchivedConfigs, after.as_ref(), PAGE, &mut rows)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        if let Some((key, row)) = rows.iter().find(|(_, row)| row.first() == Some(&FORMAT_VERSION))
+        {
+            let text = text(key, row)?;
+            // Reading from memory cannot fail.
+            return Ok(json_scan::value_at(text.as_bytes(), &["chain_id"]).ok().flatten());
+        }
+    }
+}
+
+/// The text of a configuration
+fn text<'row>(key: &Key, row: &'row Row) -> Result<&'row str, Error> {
+    let content = Envelope::decode(key.table(), row)?.content()?;
+    let text = core::str::from_utf8(ConfigRecord::decode(content)?.fragment);
+    text.map_err(|error| corrupt(key, error))
 }
 
 /// The first height at which a configuration is in force

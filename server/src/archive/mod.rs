@@ -32,6 +32,7 @@ use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_cassandra::{Address, CassandraArchive};
 
 pub(crate) use access::ServiceSnapshot;
+pub(crate) use configs::chain_id;
 pub(crate) use exporter::{ArchivedHeights, Exporter, run_exporter};
 pub(crate) use lookups::Lookups;
 pub(crate) use reads::Read;

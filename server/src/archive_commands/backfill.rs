@@ -19,6 +19,7 @@ use milepost::archive::{HeightRanges, WriterProgress};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
+use milepost_feeds::FeedUrl;
 use tokio::runtime::Handle;
 use tracing::error_span;
 
@@ -52,15 +53,17 @@ const BLOCKS_PER_EXPORT: u64 = 16;
 
 #[derive(Args, Debug)]
 pub(crate) struct BackfillArgs {
-    /// The archive, which is made if it does not exist: a directory, or another address of
-    /// `--archive`
+    /// The archive: a directory, or another address of `--archive`
+    ///
+    /// It is made if it does not exist.
     #[arg(value_name = "ARCHIVE")]
     archive: ArchiveLocation,
     /// Lowest height that is filled
     #[arg(long, value_name = "HEIGHT")]
     from: BlockHeight,
-    /// Highest height that is filled; blocks up to `--until`, or 1000 heights above, are read until
-    /// every transaction is finalized
+    /// Highest height that is filled
+    ///
+    /// Blocks up to `--until`, or 1000 heights above, are read until every transaction is finalized.
     #[arg(long, value_name = "HEIGHT")]
     to: BlockHeight,
     /// Number of parts that are filled at a time
@@ -73,10 +76,18 @@ pub(crate) struct BackfillArgs {
     jobs: u64,
     #[command(flatten)]
     feed: FeedArgs,
+    /// Feed with the blocks; can be repeated
+    ///
+    /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
+    /// Where the first feed fails, the next one is asked.
+    #[arg(long, value_name = "FEED", help_heading = "Feed")]
+    follow: Vec<FeedUrl>,
     #[command(flatten)]
     sources: FeedSourceArgs,
-    /// Files with a block message or an array of them, directories of such files or of a lake, or a
-    /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
+    /// Block messages: files, directories or lakes
+    ///
+    /// A file has a block message or an array of them; a directory has such files or a lake. A lake
+    /// in an object store is `s3://BUCKET[/PREFIX]` or `file://PATH`.
     #[arg(required_unless_present = "follow", conflicts_with = "follow", value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
@@ -141,7 +152,7 @@ fn fill_parts(
     let runtime = serve::runtime(None)?;
     let feeds = {
         let _guard = runtime.enter();
-        FeedSources::new(&args.sources, &args.feed)?
+        FeedSources::new(&args.follow, &args.sources, &args.feed)?
     };
     let queue = Mutex::new(parts.into_iter());
     let failure: Mutex<Option<String>> = Mutex::default();
@@ -245,7 +256,8 @@ fn fill(
             let shards = args.feed.track_shards;
             let follow = Follow::heights(feeds, from..=until, HEIGHTS_BEFORE, shards).await?;
             let export = Arc::clone(&export);
-            follow.run(Arc::clone(&service), move || export.after_block()).await
+            let followed = follow.run(Arc::clone(&service), move || export.after_block()).await;
+            followed.map_err(|failure| failure.into_text_and_code().0)
         }),
         None => {
             let first = Some(from.saturating_sub(HEIGHTS_BEFORE));

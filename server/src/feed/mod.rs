@@ -19,11 +19,12 @@ use std::path::{Path, PathBuf};
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
+use crate::json_scan;
 use crate::service::Service;
 use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
-pub(crate) use practice::PracticeFeed;
+pub(crate) use practice::{PRACTICE, PracticeFeed};
 pub(crate) use progress::Progress;
 
 /// What a feed imported
@@ -81,6 +82,15 @@ pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usiz
         service.put_config(*height, &text).map_err(|error| with_path(path, error))?;
     }
     Ok(configs.len())
+}
+
+/// `chain_id` of the configurations of a directory; `None` if none of them has it
+pub(crate) fn chain_id_of_configs(directory: &Path) -> Option<String> {
+    let configs = files::find_configs(directory).unwrap_or_default();
+    configs.iter().find_map(|(_, path)| {
+        let text = read(path).ok()?;
+        json_scan::value_at(text.as_slice(), &["chain_id"]).ok().flatten()
+    })
 }
 
 /// Imports every block message of these heights below these paths, in the order of heights, and

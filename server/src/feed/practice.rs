@@ -1,24 +1,24 @@
-//! The practice chain as a feed, for a server without other blocks.
+//! The practice chain as a feed: a demonstration in memory, or by name in a store.
 //!
 //! The chain follows from its seed alone. After a restart on a durable store it is generated again
 //! up to the head of the store and continues from there; a store whose head is not on the chain is
-//! rejected. Also prints example requests as shell commands.
+//! rejected.
 
-use std::env;
-
-use milepost::codec::base64;
 use milepost::endpoint::ChainStatus;
 use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
 use milepost_practice::config::protocol_config;
-use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Settings};
-use serde_json::{Value, json};
+use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use serde_json::json;
 use tracing::info;
 
 use crate::demo_index::{DemoTransaction, reported_milestone};
 use crate::json_scan;
+use crate::serve::Failure;
 use crate::service::Service;
 
+/// The name of the chain, and of its feed
+pub(crate) const PRACTICE: &str = "practice";
 /// Number of blocks at the start: enough for every milestone and for both protocol versions of the
 /// chain (it is upgraded after two epochs of 50 blocks)
 const INITIAL_BLOCKS: usize = 110;
@@ -35,21 +35,21 @@ pub(crate) struct PracticeFeed {
 }
 
 impl PracticeFeed {
-    /// Whether the practice chain can continue this one: it is empty, or a practice chain
-    pub(crate) fn can_continue(chain: &ChainStatus) -> bool {
-        match &chain.chain_id {
-            Some(name) => *name == Settings::demo(0).chain_id,
-            None => chain.head.is_none(),
-        }
-    }
-
     /// The height up to which a server in memory never forgets transactions
     pub(crate) fn kept_height() -> BlockHeight {
         Settings::demo(0).genesis_height + KEPT_HEIGHTS
     }
 
     /// Starts the chain on an empty store, or continues it at the head of the store
-    pub(crate) fn start(service: &Service, seed: u64, chain: &ChainStatus) -> Result<Self, String> {
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Usage`] if the head of the store is not on the chain; then nothing was written.
+    pub(crate) fn start(
+        service: &Service,
+        seed: u64,
+        chain: &ChainStatus,
+    ) -> Result<Self, Failure> {
         let mut feed = Self { chain: Practice::new(Settings::demo(seed)), protocol_version: None };
         let Some(head) = chain.head else {
             let mut remaining = INITIAL_BLOCKS;
@@ -68,10 +68,10 @@ impl PracticeFeed {
                 return Ok(feed);
             }
             if message.height >= head.height {
-                return Err(format!(
-                    "the store contains another practice chain: its head, block {} {}, is not on the chain of seed {seed}; choose another store or its seed",
+                return Err(Failure::Usage(format!(
+                    "the store has another practice chain: its head, block {} {}, is not on the chain of --seed {seed}; give its seed, or another --store",
                     head.height, head.hash
-                ));
+                )));
             }
             generated += 1;
             if generated % LOG_INTERVAL == 0 {
@@ -125,85 +125,32 @@ impl PracticeFeed {
         self.chain.recent().map(entry).collect()
     }
 
-    /// Example commands for a server at this URL, as lines
-    pub(crate) fn examples(&self, service: &Service, url: &str) -> Vec<String> {
-        let mut lines = vec![
-            String::new(),
-            "# A practice chain is running, with a block every 0.6 s. Requests to try:".to_owned(),
-        ];
-        lines.push("\n# A transaction that is at the given milestone now".to_owned());
-        for milestone in &Milestone::ALL[1..] {
-            lines.push(format!("curl -s {url}/practice/{milestone}"));
-        }
-        let is_final = |transaction: &&PracticeTransaction| {
-            let response = service.respond_blocking(status_request(transaction).as_bytes());
+    /// A request for the newest transaction that is final, if there is one
+    pub(crate) fn example(&self, service: &Service) -> Option<String> {
+        self.chain.recent().map(status_request).find(|request| {
+            let response = service.respond_blocking(request.as_bytes());
             reported_milestone(&response).as_deref() == Some(Milestone::Final.name())
-        };
-        let example = self.chain.recent().find(is_final);
-        if let Some(transaction) = example {
-            lines.push(format!("\n# By hash and signer: {}", transaction.label));
-            lines.push(curl(url, &status_request(transaction)));
-        }
-        if let Some(newest) = self.chain.latest(Kind::Transfer) {
-            lines.push("\n# A new transaction: waits until it is final".to_owned());
-            lines.push(curl(url, &tx_status(&by_hash(newest, Milestone::Final))));
-        }
-        if let Some(transaction) = example {
-            lines.push("\n# By the signed transaction instead of its hash".to_owned());
-            let mut signed = String::new();
-            base64::encode(&transaction.signed, &mut signed);
-            lines.push(curl(url, &tx_status(&json!({ "signed_tx_base64": signed }))));
-            lines.push("\n# The same transaction as a tree of receipts".to_owned());
-            let (hash, signer) = (transaction.hash, &transaction.signer_id);
-            lines.push(format!("{} status {hash} {signer} --url {url}", program_name()));
-        }
-        lines.push("\n# The current protocol configuration".to_owned());
-        lines.push(curl(
-            url,
-            &request("EXPERIMENTAL_protocol_config", &json!({ "finality": "final" })),
-        ));
-        lines.push("\n# The protocol configuration at genesis".to_owned());
-        let genesis = json!({ "sync_checkpoint": "genesis" });
-        lines.push(curl(url, &request("EXPERIMENTAL_protocol_config", &genesis)));
-        lines.push(format!("\n# The state of the server\ncurl -s {url}/status\n"));
-        lines
+        })
     }
 }
 
 /// The request for the current status of a transaction
 fn status_request(transaction: &PracticeTransaction) -> String {
-    tx_status(&by_hash(transaction, Milestone::None))
-}
-
-fn by_hash(transaction: &PracticeTransaction, wait_until: Milestone) -> Value {
-    json!({
+    let params = json!({
         "tx_hash": transaction.hash.to_string(),
         "sender_account_id": transaction.signer_id.to_string(),
-        "wait_until": wait_until.name(),
-    })
-}
-
-fn tx_status(params: &Value) -> String {
-    request("EXPERIMENTAL_tx_status", params)
-}
-
-fn request(method: &str, params: &Value) -> String {
+        "wait_until": Milestone::None.name(),
+    });
+    let method = "EXPERIMENTAL_tx_status";
     format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}","params":{params}}}"#)
 }
 
-/// The program as it was started, which need not be in the `PATH`, quoted for a shell
-fn program_name() -> String {
-    let name = env::args().next().unwrap_or_default();
-    let is_unquoted = |symbol: char| symbol.is_ascii_alphanumeric() || "/._-+".contains(symbol);
-    match name.chars().all(is_unquoted) {
-        true if name.is_empty() => "milepost".to_owned(),
-        true => name,
-        // Only a single quote is special between single quotes.
-        false => format!("'{}'", name.replace('\'', r"'\''")),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A shell command; requests of the practice chain contain no single quote
-fn curl(url: &str, body: &str) -> String {
-    format!("curl -s {url} -H 'content-type: application/json' -d '{body}'")
+    #[test]
+    fn the_feed_has_the_name_of_the_chain() {
+        assert_eq!(Settings::demo(7).chain_id, PRACTICE);
+    }
 }

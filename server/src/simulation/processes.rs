@@ -256,7 +256,7 @@ impl Host {
                 let stopped = Notify::new();
                 let taken = take_in(&service, follower, None, sender, &stopped, importing).await;
                 if let Err(error) = taken {
-                    world.fail(format!("the follower ended: {error}"));
+                    world.fail(format!("the follower ended: {error:?}"));
                 }
             })
         };

@@ -59,7 +59,7 @@ fn requests_are_answered_from_a_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("practice.redb");
     let path = path.to_str().expect("a path in UTF-8");
-    check_responses(&["--store", path]);
+    check_responses(&["--follow", "practice", "--store", path]);
 }
 
 /// Sends requests for all transactions and milestones, and compares every response with the chain

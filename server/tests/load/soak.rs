@@ -37,7 +37,7 @@ const MAX_GROWTH: f64 = 1.2;
 fn start(store: &Path) -> Server {
     let store = format!("{}/", store.display());
     let limits = ["--retention", "blocks:300", "--timeout", "5s", "--max-buffered", "64MiB"];
-    Server::start(&[&["--store", &store][..], &limits].concat())
+    Server::start(&[&["--follow", "practice", "--store", &store][..], &limits].concat())
 }
 
 /// What is measured at the end of a part

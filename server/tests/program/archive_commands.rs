@@ -264,7 +264,7 @@ fn commands_on_an_archive_that_is_not_there_or_open_are_errors() {
     assert!(commands(&archive).iter().all(|it| it.contains("no such archive")));
     assert!(commands(Path::new("memory")).iter().all(|it| it.contains("ends with its server")));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    let server = Server::start(&["--seed", "5", "--archive", text(&archive)]);
+    let server = Server::start(&["--follow", "practice", "--archive", text(&archive)]);
     assert!(commands(&archive).iter().all(|error| error.contains("archive/rows")));
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));

@@ -398,7 +398,7 @@ fn two_chains_never_mix_in_one_store() {
             .args(["--follow", &feed.url(), "--from", from])
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         let expected = "the store is not of the feed's chain: its final block at height";
         assert!(errors(&output).contains(expected), "{}", errors(&output));
     }
@@ -431,16 +431,16 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         command(&[&listen, args].concat()).output().unwrap()
     };
     for (args, code, expected) in [
-        (&["--follow", "betanet"][..], 2, "none of mainnet, testnet, neardata+https"),
+        (&["--follow", "betanet"][..], 2, "expected practice, mainnet, testnet, neardata+https"),
         (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
         (&["--from", "7"], 2, "--follow <FEED>"),
         (&["--upstream", "none"], 2, "--follow <FEED>"),
         (&["--follow", "mainnet", "--upstream", "rpc.example"], 2, "--upstream"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
-        (&["--follow", "mainnet", "--follow", "mainnet"], 1, "is given twice"),
-        (&["--follow", "mainnet", "--finality", "all"], 1, "does not go with --follow"),
-        (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),
-        (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 1, "/no/file: "),
+        (&["--follow", "mainnet", "--follow", "mainnet"], 2, "is given twice"),
+        (&["--follow", "mainnet", "--finality", "all"], 2, "does not go with --follow"),
+        (&["--follow", "mainnet", "--feed-token-file", text(&token)], 2, "cannot have"),
+        (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 2, "/no/file: "),
     ] {
         let output = serve(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", errors(&output));

@@ -8,6 +8,7 @@
 mod archive;
 mod archive_commands;
 mod backfill;
+mod chains;
 mod cli;
 #[cfg(feature = "cassandra")]
 mod cluster;
@@ -37,6 +38,7 @@ mod rejections;
 mod rolling_restart;
 mod settings;
 mod shutdown;
+mod start_lines;
 mod store_commands;
 mod store_directory;
 mod strict_types;

@@ -93,13 +93,15 @@ fn a_store_of_another_network_is_refused_before_the_feed_is_asked() {
     let serve = |args: &[&str]| {
         let all = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store)];
         let output = command(&[&all, args].concat()).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         errors(&output)
     };
     let log = serve(&["--configs", text(&configs), "--follow", "mainnet"]);
-    let expected = "the store is of testnet, and --follow has a feed of mainnet";
+    let expected = "is of testnet, and --follow has a feed of mainnet";
     assert!(log.contains(expected), "{log}");
-    // The store has no block, and is still of its chain.
+    assert!(!store.exists());
+    // A store without a block is still of its chain.
+    drop(Server::start(&["--store", text(&store), "--configs", text(&configs)]));
     let log = serve(&["--follow", "mainnet"]);
     assert!(log.contains(expected), "{log}");
     let log = serve(&["--follow", "testnet", "--follow", "mainnet"]);
@@ -119,9 +121,9 @@ fn a_node_of_another_network_is_refused_before_its_first_block() {
     let url = node.node_url();
     let args = [&args[..], &[text(&configs), "--follow", &url]].concat();
     let output = command(&args).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let log = errors(&output);
-    assert!(log.contains("feed 1 is of another chain: practice, and not testnet"), "{log}");
+    assert!(log.contains("is of testnet, and the --upstream of the feed is of practice"), "{log}");
 }
 
 #[test]
@@ -219,8 +221,8 @@ fn a_store_or_an_archive_that_may_not_be_written_is_named() {
     }
     let (closed, store) = (directory.path().join("closed"), directory.path().join("one.milepost"));
     let archive = directory.path().join("archive");
-    let server =
-        Server::start(&["--store", text(&store), "--archive", text(&archive), "--seed", "1"]);
+    let practice = ["--follow", "practice", "--store", text(&store), "--archive", text(&archive)];
+    let server = Server::start(&practice);
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
     fs::create_dir(&closed).unwrap();
@@ -230,7 +232,7 @@ fn a_store_or_an_archive_that_may_not_be_written_is_named() {
     set_mode(directory.path(), 0o755);
     // A directory gets a file in it.
     for path in [&closed.join("new.milepost"), &store, &closed] {
-        let log = refused(&program, is_root, &["--store", text(path)]);
+        let log = refused(&program, is_root, &["--follow", "practice", "--store", text(path)]);
         assert!(log.contains(text(path)), "{log}");
         assert!(log.to_lowercase().contains("permission denied (os error 13)"), "{log}");
     }

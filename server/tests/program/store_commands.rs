@@ -66,7 +66,7 @@ fn a_store_is_copied_while_its_server_runs() {
     let socket = directory.path().join("chain.milepost.socket");
     // Left by a server that was killed.
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    let server = Server::start(&["--store", text(&store), "--seed", "5"]);
+    let server = Server::start(&["--store", text(&store), "--follow", "practice", "--seed", "5"]);
     let height = || server.get("/status").json()["head"]["height"].as_u64().unwrap();
     let before = height();
     server.until("backups are served", || {
@@ -88,7 +88,7 @@ fn a_store_is_copied_while_its_server_runs() {
     assert!(!socket.exists());
 
     // The copy is a store like any other.
-    let server = Server::start(&["--store", text(&copy), "--seed", "5"]);
+    let server = Server::start(&["--store", text(&copy), "--follow", "practice", "--seed", "5"]);
     let height = || server.get("/status").json()["head"]["height"].as_u64().unwrap();
     let start = height();
     server.until("the chain grows", || height() > start);
@@ -112,7 +112,8 @@ fn a_damaged_store_ends_its_server_with_an_exit_code_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("chain.milepost");
     large(&store);
-    let args = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store), "--store-verify"];
+    let args = ["serve", "--listen", "127.0.0.1:0", "--follow", "practice", "--store"];
+    let args = [&args[..], &[text(&store), "--store-verify"]].concat();
     for (when, listens) in [("background", true), ("before", false)] {
         let mut file = fs::read(&store).unwrap();
         let page = file.chunks(4096).position(|page| page == [33; 4096]).unwrap();
@@ -122,7 +123,7 @@ fn a_damaged_store_ends_its_server_with_an_exit_code_of_its_own() {
         assert_eq!(output.status.code(), Some(3), "{when}: {}", errors(&output));
         assert!(errors(&output).contains("is damaged"), "{}", errors(&output));
         let printed = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(printed.contains("milepost listens"), listens, "{when}: {printed}");
+        assert_eq!(printed.contains("http://127.0.0.1:"), listens, "{when}: {printed}");
     }
 
     // Found when it is opened.
@@ -137,7 +138,14 @@ fn a_server_that_verifies_its_store_before_it_listens_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("chain.milepost");
     large(&store);
-    let server = Server::start(&["--store", text(&store), "--store-verify", "before"]);
+    let server = Server::start(&[
+        "--follow",
+        "practice",
+        "--store",
+        text(&store),
+        "--store-verify",
+        "before",
+    ]);
     assert_eq!(server.get("/status").json()["store_verified"], true);
     assert!(server.metric("milepost_store_verified_bytes_total") > Some(33 << 20));
 }

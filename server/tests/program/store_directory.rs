@@ -58,7 +58,8 @@ fn a_server_forgets_in_the_file_what_the_archive_has() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store");
     let new = format!("{}/", text(&store));
-    let server = Server::start(&["--store", &new, "--seed", "5", "--retention", "blocks:100"]);
+    let server =
+        Server::start(&["--store", &new, "--follow", "practice", "--retention", "blocks:100"]);
     let archived = |status: &Value| status["archive"]["complete"][0][0].as_u64();
     server.until("blocks are archived and forgotten", || {
         let status = server.get("/status").json();
@@ -78,7 +79,7 @@ fn a_server_forgets_in_the_file_what_the_archive_has() {
         if lost {
             fs::rename(store.join("archive"), directory.path().join("elsewhere")).unwrap();
         }
-        let args = ["--store", text(&store), "--seed", "5", "--retention", "blocks:100"];
+        let args = ["--store", text(&store), "--follow", "practice", "--retention", "blocks:100"];
         let server = Server::start_logging(&args, fs::File::create(&log).unwrap());
         let is_complete = || archived(&server.get("/status").json()).is_some();
         server.until("the progress of the archive", is_complete);

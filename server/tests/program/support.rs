@@ -43,6 +43,8 @@ pub(crate) fn errors(output: &Output) -> String {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// The first line on standard output
+    pub(crate) first: String,
     lines: Receiver<String>,
 }
 
@@ -73,7 +75,7 @@ impl Server {
         let address =
             first.rsplit("http://").next().and_then(|url| url.split('/').next()?.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {first:?}"));
-        Self { child, address, lines }
+        Self { child, address, first, lines }
     }
 
     /// Starts `milepost serve` with the blocks of the fixture, which no further ones follow

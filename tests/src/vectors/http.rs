@@ -191,7 +191,8 @@ impl Server {
         let mut printed = String::new();
         for line in BufReader::new(output).lines() {
             let line = line.map_err(|error| error.to_string())?;
-            let address = line.split("http://").nth(1).and_then(|rest| rest.parse().ok());
+            let url = line.split("http://").nth(1);
+            let address = url.and_then(|rest| rest.split('/').next()?.parse().ok());
             if let Some(address) = address {
                 self.address = address;
                 return Ok(self);

@@ -156,7 +156,7 @@ impl Server {
         let mut server = Self { child, address: String::new(), _stdout: BufReader::new(stdout) };
         let mut line = String::new();
         server._stdout.read_line(&mut line).map_err(failed)?;
-        let address = line.trim_end().rsplit_once("http://").map(|(_, address)| address);
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split(['/', '\n']).next());
         server.address = address.ok_or("a server ended before it printed its address")?.to_owned();
         Ok(server)
     }
