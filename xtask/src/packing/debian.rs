@@ -142,9 +142,27 @@ fn try_installed(package: &Path) -> Result<(), String> {
     let mut command = Command::new("setpriv");
     command.current_dir("/").args(["--reuid", USER, "--regid", USER, "--clear-groups"]);
     command.args(["--no-new-privs", "--bounding-set=-all"]).args(words);
-    Server::start(&mut command)?.ask()?;
+    refuse_without_feed(&mut command, &text)?;
+    Server::start(command.env("MILEPOST_FOLLOW", "practice"))?.ask()?;
     let store = Path::new(STATE).join("chain.milepost");
     fs::metadata(&store).map(|_| ()).map_err(|error| failed(&store, &error))
+}
+
+/// Without a feed the service ends, says which setting is missing, makes nothing, and is not started
+/// again
+fn refuse_without_feed(command: &mut Command, unit: &str) -> Result<(), String> {
+    let ended = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    let code = ended.status.code().unwrap_or_default().to_string();
+    let prevents = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
+    if !prevents.unwrap_or_default().split(' ').any(|prevented| prevented == code) {
+        return Err(format!("without a feed it ends with code {code}: {errors}"));
+    }
+    if !errors.contains("follow = [") {
+        return Err(format!("without a feed it does not name the setting: {errors}"));
+    }
+    let made = fs::read_dir(STATE).map_err(|error| failed(Path::new(STATE), &error))?.count();
+    if made == 0 { Ok(()) } else { Err(format!("without a feed it makes {made} files")) }
 }
 
 #[cfg(test)]

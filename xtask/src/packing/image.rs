@@ -83,7 +83,8 @@ fn try_built(work: &Path) -> Result<(), String> {
     let entry_point = output(inspect.args(["{{index .OCIv1.Config.Entrypoint 0}}", NAME]))?;
     let address = Server::free_address()?;
     let mut start = buildah(work, "run --isolation chroot --env");
-    start.arg(format!("MILEPOST_LISTEN={address}")).args([container.trim(), entry_point.trim()]);
+    start.arg(format!("MILEPOST_LISTEN={address}")).args(["--env", "MILEPOST_FOLLOW=practice"]);
+    start.args([container.trim(), entry_point.trim()]);
     Server::start_at(address, &mut start)?.ask()?;
     let mut find = program_at_root("find");
     find.arg(work).args(["-path", "*-volumes/*", "-name", "chain.milepost", "-uid", USER]);
