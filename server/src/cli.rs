@@ -47,8 +47,6 @@ pub(crate) enum Command {
     /// Serves transaction statuses and protocol configurations over HTTP
     Serve(Box<ServeArgs>),
     /// Imports block messages into a store and exits
-    // The command's first name; existing scripts fill their stores with it.
-    #[command(alias = "ingest")]
     Import(ImportArgs),
     /// Shows the status of a transaction as a tree of receipts
     Status(StatusArgs),
@@ -559,11 +557,5 @@ mod tests {
         assert!(cli.command.is_none());
         assert_eq!(cli.serve.listen, "127.0.0.1:0");
         assert_eq!(cli.serve.store, StoreLocation::Memory);
-    }
-
-    #[test]
-    fn ingest_is_an_alias_of_import() {
-        let cli = Cli::try_parse_from(["milepost", "ingest", "--store", "x", "y"]).unwrap();
-        assert!(matches!(cli.command, Some(Command::Import(_))));
     }
 }
