@@ -26,12 +26,22 @@ use crate::store_verification::StoreVerification;
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, FeedName, KeptHeights, StoreLocation};
 
+/// Headings of the options
+const BLOCKS: &str = "Blocks";
+const STORE: &str = "Store and archive";
+const FEED: &str = "Feed";
+const REQUESTS: &str = "Requests and limits";
+const HTTP: &str = "HTTP";
+const LOGGING: &str = "Settings and logging";
+/// Columns of the help
+const HELP_WIDTH: usize = 120;
+
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
 /// Without a command, runs `milepost serve`. Without a store, an archive, blocks and a feed, the
 /// server runs the practice chain in memory, as a demonstration.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true, term_width = HELP_WIDTH)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -50,12 +60,12 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Shows the status of a transaction as a tree of receipts
     Status(StatusArgs),
-    /// Shows a protocol configuration; `config check` checks settings
+    /// Shows a protocol configuration; `config check` checks settings of the server
     Config(ConfigArgs),
-    /// Looks after the file of a store: sizes, a check of all of it, compaction, backup
+    /// Describes, checks, compacts and copies the file of a store
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Looks after an archive: sizes and progress, a check of all of it, copies, dictionaries
+    /// Describes, checks, fills, repairs, copies and trains an archive
     #[command(subcommand)]
     Archive(ArchiveCommand),
     /// Prints the manual page, in the format of `man`
@@ -73,20 +83,31 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = http::fixed_limits())]
 pub(crate) struct ServeArgs {
-    /// Address to listen on; port 0 picks a free one
+    /// Address to listen on
+    ///
+    /// Port 0 takes a free one, which the first line of the output has.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
+    #[arg(help_heading = HTTP)]
     pub(crate) listen: String,
-    /// `memory`, or a durable store: a file, or a directory (`PATH/` for a new one), which has the
-    /// file and an archive beside it, so that nothing is lost by `--retention`
+    /// Where blocks are kept: memory, a file, or a directory
+    ///
+    /// A directory has a file and an archive beside it, so that nothing is lost by `--retention`. A
+    /// path that ends with a slash is a directory, which is made if it does not exist.
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
+    #[arg(help_heading = STORE)]
     pub(crate) store: StoreLocation,
-    /// When the rows of a file above 64 MiB are all read once: in the `background`, while requests
-    /// are answered, or `before` the first, as fast as the disk allows
-    #[arg(long, value_name = "WHEN", default_value = "background")]
+    /// When all rows of a large store are read once
+    ///
+    /// All rows of a file above 64 MiB are read: in the `background` while requests are answered,
+    /// or `before` the first request, as fast as the disk allows.
+    #[arg(long, value_name = "background|before", default_value = "background")]
+    #[arg(help_heading = STORE)]
     pub(crate) store_verify: StoreVerification,
-    /// File with a block message or an array of them, or a directory of such files or of a lake;
-    /// can be repeated
+    /// Block messages to import first; can be repeated
+    ///
+    /// A file with a block message or an array of them, or a directory of such files or of a lake.
     #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = BLOCKS)]
     pub(crate) blocks: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) archive: ArchiveArgs,
@@ -96,88 +117,129 @@ pub(crate) struct ServeArgs {
     pub(crate) feed: FeedArgs,
     /// Maximum time that a request waits for its milestone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value_parsers::duration)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) timeout: Duration,
-    /// Maximum time that a request may choose to wait, by `Prefer: wait=SECONDS`
+    /// Maximum time that a request may choose to wait
+    ///
+    /// A request chooses by `Prefer: wait=SECONDS`.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value_parsers::duration)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_wait: Duration,
-    /// How long connections and requests are still accepted after SIGTERM, while `/ready` is HTTP
-    /// status 503, so that a balancer sends no more of them before the stop; a second signal begins
-    /// the stop at once
+    /// Time after SIGTERM in which requests are still accepted
+    ///
+    /// `/ready` is HTTP status 503 meanwhile, so that a balancer sends no more of them before the
+    /// stop. A second signal begins the stop at once.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = value_parsers::duration)]
+    #[arg(help_heading = HTTP)]
     pub(crate) drain: Duration,
-    /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
-    /// 503
+    /// Maximum number of calls that wait at a time
+    ///
+    /// Further calls get HTTP status 503.
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_waiting: usize,
-    /// Maximum number of transactions that streams of events watch at a time, each counted for each
-    /// stream; further streams get HTTP status 503
+    /// Maximum number of transactions watched at a time
+    ///
+    /// Each transaction counts once for each stream of events. Further streams get HTTP status 503.
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_watches: usize,
-    /// A request for an unknown transaction: `wait` for the transaction, or return
-    /// UNKNOWN_TRANSACTION immediately (`immediate`)
+    /// Whether a request for an unknown transaction waits
+    ///
+    /// `immediate` answers UNKNOWN_TRANSACTION.
     #[arg(
         long,
         value_name = "wait|immediate",
         default_value = "wait",
         value_parser = value_parsers::unknown_transaction
     )]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) unknown: UnknownTransaction,
-    /// HTTP status codes of JSON-RPC errors: those of a `node`, or `always-200`
+    /// HTTP status codes of JSON-RPC errors
+    ///
+    /// Those of a `node`, or `always-200`.
     #[arg(long, value_name = "node|always-200", default_value = "node")]
+    #[arg(help_heading = HTTP)]
     pub(crate) http_status: StatusMode,
-    /// Adds the cause and the last status to a TIMEOUT_ERROR, as node 2.14 does
+    /// Adds the cause and the last status to a TIMEOUT_ERROR
+    ///
+    /// Node 2.14 does.
     #[arg(long)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) timeout_cause: bool,
-    /// Path below which everything is served, such as `/near`
+    /// Path below which everything is served, such as /near
     #[arg(long, value_name = "PATH", default_value = "/")]
+    #[arg(help_heading = HTTP)]
     pub(crate) base_path: BasePath,
-    /// Origins of web pages that may read responses (CORS): `*`, `none`, or a comma-separated list
+    /// Origins of pages that may read responses (CORS)
+    ///
+    /// `*`, `none`, or a comma-separated list.
     #[arg(long, value_name = "ORIGINS", default_value = "*")]
+    #[arg(help_heading = HTTP)]
     pub(crate) cors: Cors,
     /// Maximum size of a request body
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = value_parsers::bytes)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) body_limit: usize,
-    /// Maximum size of all request bodies that are held, of all responses that clients have not
-    /// read yet, of unfinished messages of WebSockets, and of 8 KiB for each request on HTTP/2 or
-    /// a WebSocket; further ones get HTTP status 503
+    /// Maximum size of all bodies in memory
+    ///
+    /// It bounds the request bodies that are held, the responses that clients have not read yet,
+    /// the unfinished messages of WebSockets, and 8 KiB for each request on HTTP/2 or a WebSocket.
+    /// Further requests get HTTP status 503.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = value_parsers::bytes)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_buffered: usize,
-    /// Maximum number of requests in one batch
+    /// Maximum number of requests in a batch
     #[arg(long, value_name = "NUMBER", default_value = "50", value_parser = up_to_a_million)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_batch: usize,
     /// Maximum length of a request id in bytes
     #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = up_to_a_million)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_id_bytes: usize,
-    /// Maximum number of open connections [default: 100 fewer than the files that the process may
-    /// open, at most 65536]
+    /// Maximum number of connections [default: open files - 100]
+    ///
+    /// The default is 100 fewer than the files that the process may open, at most 65536.
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) max_connections: Option<usize>,
-    /// Maximum number of open connections of one address, of which further ones are closed at once;
-    /// an IPv6 address counts with its /64. Behind a proxy all clients have its address [default:
-    /// no limit of its own]
+    /// Maximum number of connections of an address [default: none]
+    ///
+    /// Further connections are closed at once. An IPv6 address counts with its /64. Behind a proxy
+    /// all clients have its address.
     #[arg(long, value_name = "NUMBER")]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) address_connections: Option<NonZero<usize>>,
-    /// Maximum number of JSON-RPC requests that one address has at a time, those that wait
-    /// included, and of transactions that it watches; further ones get INTERNAL_ERROR or 503
-    /// [default: no limit of its own]
+    /// Maximum number of requests of an address [default: none]
+    ///
+    /// It counts the JSON-RPC requests that the address has at a time, those that wait included,
+    /// and the transactions that it watches. Further ones get INTERNAL_ERROR or HTTP status 503.
     #[arg(long, value_name = "NUMBER")]
+    #[arg(help_heading = REQUESTS)]
     pub(crate) address_requests: Option<NonZero<usize>>,
 }
 
 /// Options of every command
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = LOGGING)]
 pub(crate) struct CommonArgs {
-    /// File (TOML) with options of `serve` and `import` by their names, such as `max-wait = "30s"`,
-    /// and those of other commands in tables, such as `[archive.stats]`; a variable such as
-    /// `MILEPOST_MAX_WAIT` or `MILEPOST_ARCHIVE_STATS_JSON` comes before the file
+    /// File of settings (TOML)
+    ///
+    /// It has the options of `serve` and `import` by their names, such as `max-wait = "30s"`, and
+    /// those of other commands in tables, such as `[archive.stats]`. A variable such as
+    /// `MILEPOST_MAX_WAIT` or `MILEPOST_ARCHIVE_STATS_JSON` comes before the file.
     #[arg(long, global = true, value_name = "PATH")]
     settings: Option<PathBuf>,
-    /// What is written to standard error: a level (`error`, `warn`, `info`, `debug`, `trace`), or
-    /// directives of the Rust crate `tracing`, such as `info,milepost_feeds=debug`
+    /// What is logged to standard error
+    ///
+    /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives of the Rust crate
+    /// `tracing`, such as `info,milepost_feeds=debug`.
     #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
     pub(crate) log: LogFilter,
-    /// How standard error is written: `text`, or `json`, one object a line, in which what is logged
-    /// about a request has its `x-request-id` and its `traceparent`
+    /// Format of the log
+    ///
+    /// With `json` each line is an object, and lines about a request have its `x-request-id` and
+    /// `traceparent`.
     #[arg(long, global = true, value_name = "text|json", default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
@@ -189,34 +251,45 @@ pub(crate) const ARCHIVE_MISSES: NonZero<u32> = NonZero::new(1_000).unwrap();
 
 /// The archive behind the store of `milepost serve`
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = STORE)]
 pub(crate) struct ArchiveArgs {
-    /// Where finalized transactions are kept beyond the retention of the store: `memory`, a
-    /// directory, or `cassandra://HOST,HOST/KEYSPACE?dc=NAME` in a program that is built with the
-    /// feature `cassandra` [default: beside the file of a store in a directory]
+    /// Where finalized transactions are kept beyond the retention
+    ///
+    /// `memory`, a directory, or `cassandra://HOST,HOST/KEYSPACE?dc=NAME` in a program that is
+    /// built with the feature `cassandra`. By default a store in a directory has its archive beside
+    /// its file, and other stores have none.
     #[arg(long, value_name = "PLACE")]
     pub(crate) archive: Option<ArchiveLocation>,
-    /// An archive of earlier heights, which is only read, when `--archive` does not have something;
-    /// can be repeated, the newest first
+    /// Archive of earlier heights, only read; can be repeated
+    ///
+    /// It is read when `--archive` does not have something. The newest is first.
     #[arg(long, value_name = "PLACE")]
     pub(crate) archive_older: Vec<ArchiveLocation>,
-    /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
-    /// [default: on]
+    /// Whether final blocks are archived [default: on]
+    ///
+    /// `off` is for a server beside others that archive.
     #[arg(long, value_name = "on|off", value_parser = value_parsers::switch)]
     pub(crate) archive_write: Option<bool>,
-    /// Maximum number of blocks that the store keeps while the archive does not have them; beyond
-    /// it the oldest are forgotten, with a warning [default: 50000]
+    /// Maximum number of blocks kept for the archive [default: 50000]
+    ///
+    /// The store keeps blocks until the archive has them. Beyond this number the oldest are
+    /// forgotten, with a warning.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) archive_backlog: Option<u64>,
-    /// Maximum number of reads of the archive in a second about what it does not have; further
-    /// requests get INTERNAL_ERROR with `Retry-After` [default: 1000]
+    /// Maximum reads a second of what the archive lacks [default: 1000]
+    ///
+    /// Further requests get INTERNAL_ERROR with `Retry-After`.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) archive_misses: Option<NonZero<u32>>,
-    /// As `--archive-misses`, of one address; an IPv6 address counts with its /64 [default: no
-    /// limit of its own]
+    /// Maximum of these reads by one address [default: none]
+    ///
+    /// An IPv6 address counts with its /64.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) address_misses: Option<NonZero<u32>>,
-    /// What an archive in a directory or in memory keeps: `everything`, or `heights:N`, those up to
-    /// the newest final block; what is older is removed [default: everything]
+    /// What the archive keeps [default: everything]
+    ///
+    /// `everything`, or `heights:N`, those up to the newest final block. Only an archive in a
+    /// directory or in memory is shortened.
     #[arg(long, value_name = "RETENTION", value_parser = value_parsers::kept_heights)]
     pub(crate) archive_retention: Option<KeptHeights>,
 }
@@ -275,13 +348,16 @@ impl ArchiveArgs {
 
 /// What belongs to live feeds: tokens, limits, nodes
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = FEED)]
 pub(crate) struct FeedSourceArgs {
-    /// File with the token of the first feed; without it, the variable `MILEPOST_FEED_TOKEN` is
-    /// read
+    /// File with the token of the first feed
+    ///
+    /// Without it, the variable `MILEPOST_FEED_TOKEN` is read.
     #[arg(long, value_name = "PATH", requires = "follow")]
     pub(crate) feed_token_file: Option<PathBuf>,
-    /// Maximum number of requests to each feed in a minute; the public feeds allow 180 for an
-    /// address [default: 170, to a node 6000]
+    /// Maximum requests in a minute [default: 170, to a node 6000]
+    ///
+    /// For each feed. The public feeds allow 180 for an address.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -289,22 +365,30 @@ pub(crate) struct FeedSourceArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) feed_requests: Option<u32>,
-    /// Node that serves the protocol configurations of the chain, by JSON-RPC; `none` for those of
-    /// `--configs` only. Can be repeated for `--forward`; configurations are those of the first one
-    /// [default: `mainnet` and `testnet` have one, a node serves its own]
+    /// Node with the protocol configurations; can be repeated
+    ///
+    /// `none` takes those of `--configs` only. By default `mainnet` and `testnet` have a public
+    /// node, and a node serves its own configurations. Repeat the option for `--forward`;
+    /// configurations come from the first node.
     #[arg(long, value_name = "URL|none", requires = "follow")]
     pub(crate) upstream: Vec<Upstream>,
-    /// File with the token of an upstream; the n-th file is that of the n-th `--upstream`
+    /// File with the token of an upstream; can be repeated
+    ///
+    /// The n-th file has the token of the n-th `--upstream`.
     #[arg(long, value_name = "PATH", requires = "upstream")]
     pub(crate) upstream_token_file: Vec<PathBuf>,
 }
 
 /// How `milepost serve` follows a live feed
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = FEED)]
 pub(crate) struct FollowArgs {
-    /// Takes the blocks of a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a
-    /// node, `node+http://HOST:PORT`; or runs the `practice` chain for demonstrations. Live feeds
-    /// can be repeated: where the first one fails, the next one is asked
+    /// Feed to follow; can be repeated
+    ///
+    /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
+    /// Where the first feed fails, the next one is asked. `practice` runs the practice chain, for
+    /// demonstrations and tests; it goes with no other feed. Without a feed the server serves what
+    /// it has, or, without a store, an archive and blocks, the practice chain in memory.
     #[arg(long, value_name = "FEED")]
     pub(crate) follow: Vec<FeedName>,
     /// Seed of the practice chain [default: 1]
@@ -312,8 +396,10 @@ pub(crate) struct FollowArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) sources: FeedSourceArgs,
-    /// Where to start: after the head of the store (`resume`; an empty store starts at the last
-    /// final block), at the last `final` block, or at a height
+    /// Where to start
+    ///
+    /// `resume` starts after the head of the store, or, with an empty store, at the last final
+    /// block. `final` starts at the last final block.
     #[arg(
         long,
         value_name = "HEIGHT|final|resume",
@@ -322,15 +408,20 @@ pub(crate) struct FollowArgs {
         value_parser = value_parsers::start
     )]
     pub(crate) from: Start,
-    /// How many heights before the last final block an empty store starts, so that transactions in
-    /// flight are whole: a promise that is yielded resumes within 200 blocks
+    /// Heights before the last final block to start at
+    ///
+    /// Only an empty store starts so, so that transactions in flight are whole: a promise that is
+    /// yielded resumes within 200 blocks.
     #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
     pub(crate) start_margin: u64,
-    /// Sends requests of the public methods that are not answered here to the upstream, and
-    /// submits transactions to it; where the first upstream fails, the next one is asked
+    /// Forwards other public methods to the upstream
+    ///
+    /// Also submits transactions to it. Where the first upstream fails, the next one is asked.
     #[arg(long, requires = "follow")]
     pub(crate) forward: bool,
-    /// Maximum time that an upstream takes for a response, or for its first 64 KiB
+    /// Maximum time of a response of an upstream
+    ///
+    /// A longer response counts with its first 64 KiB.
     #[arg(
         long,
         value_name = "TIME",
@@ -339,15 +430,20 @@ pub(crate) struct FollowArgs {
         value_parser = value_parsers::duration
     )]
     pub(crate) upstream_timeout: Duration,
-    /// Asks the upstream for transactions that are in no block here, such as those older than the
-    /// retention
+    /// Asks the upstream for transactions that are not here
+    ///
+    /// These are in no block here, such as those older than the retention.
     #[arg(long, requires = "forward")]
     pub(crate) upstream_history: bool,
-    /// Serves the newest messages to other servers that follow this one, at the URLs of neardata;
-    /// the size bounds what is kept of them, compressed, in memory
+    /// Serves blocks to other servers, from this much memory
+    ///
+    /// The newest messages are served at the URLs of neardata. The size bounds what is kept of
+    /// them, compressed. By default none are served.
     #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
     pub(crate) serve_feed: Option<usize>,
-    /// Age of the newest block up to which `/ready` and `/health` are positive
+    /// Maximum age of the newest block of a ready server
+    ///
+    /// `/ready` and `/health` are positive up to this age.
     #[arg(
         long,
         value_name = "TIME",
@@ -360,23 +456,33 @@ pub(crate) struct FollowArgs {
 
 /// How blocks are imported
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = BLOCKS)]
 pub(crate) struct FeedArgs {
-    /// When a block is final: as the `headers` of later blocks declare, or `all` at once, in a feed
-    /// of final blocks only; `all` also makes final what the store has [default: the rule by which
-    /// the store was filled, `headers` for an empty one or with --follow]
+    /// When a block is final [default: headers]
+    ///
+    /// As the `headers` of later blocks declare, or `all` at once, in a feed of final blocks only.
+    /// `all` also makes final what the store has. By default it is the rule by which the store was
+    /// filled, and `headers` for an empty store or with `--follow`.
     #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
     pub(crate) finality: Option<FinalityRule>,
-    /// Blocks that are kept: `everything`, `blocks:N` or `epochs:N` [default: `everything`, but
-    /// `blocks:1000` of a feed that is followed into memory]
+    /// Blocks that are kept [default: everything]
+    ///
+    /// `everything`, `blocks:N` or `epochs:N`. The default is `blocks:1000` for a feed that is
+    /// followed into memory.
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
+    #[arg(help_heading = STORE)]
     pub(crate) retention: Option<Retention>,
-    /// Refuses a block or a configuration with a member that is not of its type; by default it is
-    /// served as it came, counted in a metric and logged once
+    /// Refuses a member that is not of its type
+    ///
+    /// This is about members of blocks and configurations. By default they are served as they came,
+    /// counted in a metric and logged once.
     #[arg(long)]
     pub(crate) strict_types: bool,
-    /// Comma-separated ids of the shards that the blocks have, for a feed that has some only: their
-    /// chunks have to be there, and requests about accounts of other shards are answered with
-    /// DOES_NOT_TRACK_SHARD, by the protocol configuration in force [default: all]
+    /// Ids of the shards that the blocks have [default: all]
+    ///
+    /// For a feed that has some shards only; the ids are separated by commas. Their chunks have to
+    /// be there, and requests about accounts of other shards are answered with
+    /// DOES_NOT_TRACK_SHARD, by the protocol configuration in force.
     #[arg(
         long,
         value_name = "IDS",
@@ -385,16 +491,21 @@ pub(crate) struct FeedArgs {
         value_parser = value_parsers::shards
     )]
     pub(crate) track_shards: TrackedShards,
-    /// Checks each block against its own hash, and the outcomes against the blocks after it: `off`,
-    /// `report` (counted, and logged once) or `strict` (a wrong block is refused) [default:
-    /// `report` with --follow and for an archive, otherwise `off`]
+    /// Check of block hashes [default: report with a feed]
+    ///
+    /// Each block is checked against its own hash, and outcomes against the blocks after them. `report` counts what is wrong, and logs
+    /// it once; `strict` refuses a wrong block. The default is `report` with `--follow` and for an
+    /// archive, otherwise `off`.
     #[arg(long, value_name = "off|report|strict")]
     pub(crate) verify: Option<VerifyMode>,
-    /// Takes in no block above this height; a server goes on with what it has; needed for a lake
-    /// in an object store
+    /// Highest height that is imported
+    ///
+    /// A server goes on with what it has. A lake in an object store needs it.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) until: Option<u64>,
-    /// Directory of protocol configurations, `<height>.json`, each effective from its height on
+    /// Directory of protocol configurations
+    ///
+    /// Its files are `<height>.json`, each effective from its height on.
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,
 }
@@ -413,17 +524,23 @@ impl FeedArgs {
 /// Arguments of `milepost import`
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
-    /// The durable store: a file, or a directory (`PATH/` for a new one), which has the file and an
-    /// archive beside it
+    /// Where blocks are kept: a file, or a directory
+    ///
+    /// A directory has a file and an archive beside it. A path that ends with a slash is a directory,
+    /// which is made if it does not exist.
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
     pub(crate) store: StoreLocation,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
-    /// Lowest height that is imported; needed for a lake in an object store
+    /// Lowest height that is imported
+    ///
+    /// A lake in an object store needs it.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) from: Option<u64>,
-    /// Files with a block message or an array of them, directories of such files or of a lake, or a
-    /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
+    /// Block messages: files, directories or lakes
+    ///
+    /// A file has a block message or an array of them; a directory has such files or a lake. A lake
+    /// in an object store is `s3://BUCKET[/PREFIX]` or `file://PATH`.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -445,7 +562,9 @@ pub(crate) struct TargetArgs {
 pub(crate) struct StatusArgs {
     /// Hash of the transaction
     pub(crate) hash: CryptoHash,
-    /// Account that signed it; needed only by nodes that do not track every shard
+    /// Account that signed it
+    ///
+    /// Only nodes that do not track every shard need it.
     pub(crate) sender: Option<AccountId>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -471,8 +590,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Says whether variables of the environment and a file are valid settings, and what is wrong
-    /// in which line
+    /// Checks the settings of the environment and of a file, and names the line of what is wrong
     Check {
         /// The file [default: that of `MILEPOST_SETTINGS`, or none]
         #[arg(value_name = "FILE")]
@@ -485,14 +603,18 @@ pub(crate) enum ConfigCommand {
 pub(crate) struct ConformanceArgs {
     /// Address of the server, `https://HOST[/PATH]` or `http://HOST[/PATH]`
     pub(crate) url: String,
-    /// Hash of a transaction whose live answers are checked [default: one of the newest blocks, if
-    /// the server has the methods `block` and `chunk`, or of the practice chain]
+    /// Hash of a transaction whose live answers are checked
+    ///
+    /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`, or
+    /// one of the practice chain.
     #[arg(long, value_name = "HASH", requires = "sender")]
     pub(crate) transaction: Option<CryptoHash>,
     /// Account that signed it
     #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
     pub(crate) sender: Option<AccountId>,
-    /// File with a token, which is sent as `Authorization: Bearer`
+    /// File with a token
+    ///
+    /// The token is sent as `Authorization: Bearer`.
     #[arg(long, value_name = "PATH")]
     pub(crate) token_file: Option<PathBuf>,
     /// Maximum number of requests in a second
@@ -503,7 +625,9 @@ pub(crate) struct ConformanceArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) rate: u32,
-    /// Maximum time of a request, which nodes let wait 10 s for a milestone
+    /// Maximum time of a request
+    ///
+    /// Nodes let a request wait 10 s for a milestone.
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = value_parsers::duration)]
     pub(crate) timeout: Duration,
     /// Prints the report as JSON
@@ -518,10 +642,10 @@ pub(crate) struct BlockArgs {
     /// Height or hash of a block
     #[arg(long, value_name = "HEIGHT|HASH")]
     pub(crate) block_id: Option<String>,
-    /// The newest block of this finality: optimistic, near-final or final (the default)
+    /// The newest block of this finality [default: final]
     #[arg(long, value_name = "FINALITY", value_parser = ["optimistic", "near-final", "final"])]
     pub(crate) finality: Option<String>,
-    /// A checkpoint: genesis or earliest_available
+    /// A checkpoint of the chain
     #[arg(long, value_name = "CHECKPOINT", value_parser = ["genesis", "earliest_available"])]
     pub(crate) sync_checkpoint: Option<String>,
 }
@@ -557,5 +681,46 @@ mod tests {
         assert!(cli.command.is_none());
         assert_eq!(cli.serve.listen, "127.0.0.1:0");
         assert_eq!(cli.serve.store, StoreLocation::Memory);
+    }
+
+    /// Options without a value that applies by default
+    const WITHOUT_DEFAULT: [&str; 11] = [
+        "archive",
+        "archive-older",
+        "blocks",
+        "configs",
+        "feed-token-file",
+        "follow",
+        "serve-feed",
+        "settings",
+        "until",
+        "upstream",
+        "upstream-token-file",
+    ];
+
+    #[test]
+    fn the_short_help_has_each_option_in_one_line_below_a_heading() {
+        let mut all = Cli::command();
+        all.build();
+        let serve = all.find_subcommand_mut("serve").unwrap();
+        let help = serve.render_help().to_string();
+        assert!(help.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{help}");
+        for argument in serve.get_arguments() {
+            let name = argument.get_long().unwrap();
+            if ["help", "version"].contains(&name) {
+                continue;
+            }
+            assert!(argument.get_help_heading().is_some(), "{name}");
+            let start = format!("--{name} ");
+            let mut lines = help.lines().filter(|line| line.trim_start().starts_with(&start));
+            let line = lines.next().unwrap_or_else(|| panic!("{name} in {help}"));
+            assert!(lines.next().is_none(), "{name} in {help}");
+            let text = argument.get_help().unwrap().to_string();
+            assert!(line.contains(&text), "{name}: {line}");
+            let has_default = line.contains("[default: ");
+            let needs_default =
+                argument.get_action().takes_values() && !WITHOUT_DEFAULT.contains(&name);
+            assert_eq!(has_default, needs_default, "{line}");
+        }
     }
 }

@@ -27,20 +27,21 @@ use crate::value_parsers;
 /// What `milepost archive` does
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArchiveCommand {
-    /// Makes an empty archive, such as a keyspace with its tables; one that is there stays as it is
+    /// Makes an empty archive, and leaves one that exists as it is
     Init(PlaceArgs),
     /// Prints the sizes of the tables, what each writer has archived, and the dictionaries
     Stats(StatsArgs),
     /// Reads every row, and prints what is wrong; exit code 1 if anything is
     Check(PlaceArgs),
-    /// Fills heights of the archive that are not complete, from blocks; exit code 1 if some stay so
+    /// Fills incomplete heights of an archive from blocks; exit code 1 if some stay incomplete
     Backfill(Box<backfill::BackfillArgs>),
-    /// Replaces the rows of some heights that differ from those of blocks; exit code 1 if some stay
-    /// open
+    /// Replaces rows that differ from those of blocks; exit code 1 if some transactions stay open
     Repair(Box<backfill::BackfillArgs>),
-    /// Copies all rows into another archive, which is made if it does not exist; can be repeated
+    /// Copies all rows into another archive; can be repeated
+    ///
+    /// The other archive is made if it does not exist.
     Copy(CopyArgs),
-    /// Makes a dictionary from the transactions of the archive, for new rows from then on
+    /// Makes a dictionary for new rows from the transactions of the archive
     Train(TrainArgs),
 }
 
@@ -74,10 +75,12 @@ pub(crate) struct CopyArgs {
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Size of the transactions to train on, which are taken from all parts of the archive
+    /// Size of the transactions to train on
+    ///
+    /// They are taken from all parts of the archive.
     #[arg(long, value_name = "SIZE", default_value = "24MiB", value_parser = value_parsers::bytes)]
     sample: usize,
-    /// Also compresses the rows that are there again, with more effort
+    /// Also compresses existing rows again, with more effort
     #[arg(long)]
     recompress: bool,
 }

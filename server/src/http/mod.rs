@@ -118,10 +118,10 @@ const MAX_DRAIN: Duration = Duration::from_secs(30);
 /// The limits that have no option, for the help text
 pub(crate) fn fixed_limits() -> String {
     format!(
-        "Limits without an option: {} s for the head of a request or an idle connection, {} KiB for a \
-         head, {} s for a body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
-         request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands; on a WebSocket {} \
-         requests at a time, {} subscriptions, 4 MiB for a message, 60 s without a pong.",
+        "Fixed limits:
+  HTTP       {} s and {} KiB for the head of a request, {} s for its body, {MAX_STREAMS} requests at a time on HTTP/2
+  requests   {} levels of nesting in an id, {} hashes in /blocks, {} in /events, {} s for the head that is demanded
+  WebSocket  {} requests at a time, {} subscriptions, 4 MiB for a message, 60 s without a pong",
         HEAD_TIMEOUT.as_secs(),
         MAX_HEAD >> 10,
         request_body::BODY_TIMEOUT.as_secs(),

@@ -39,8 +39,8 @@ fn help_lists_every_command() {
 }
 
 #[test]
-fn help_names_every_limit() {
-    let output = run(&["serve", "--help"]);
+fn the_short_help_names_every_limit() {
+    let output = run(&["serve", "-h"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     for (option, default) in [
         ("--body-limit", "10MiB"),
@@ -50,17 +50,17 @@ fn help_names_every_limit() {
         ("--max-wait", "60s"),
         ("--max-waiting", "100000"),
         ("--max-watches", "100000"),
-        ("--max-connections", "65536"),
+        ("--max-connections", "open files"),
         ("--timeout", "10s"),
     ] {
         let start = format!("{option} ");
         let line = help.lines().find(|line| line.trim_start().starts_with(&start));
         let line = line.unwrap_or_else(|| panic!("{option} in {help}"));
-        assert!(line.contains(default), "{line}");
+        assert!(line.contains(&format!("[default: {default}")), "{line}");
     }
     for limit in [
-        "75 s for the head",
-        "60 s for a body",
+        "75 s and 16 KiB for the head",
+        "60 s for its body",
         "256 requests",
         "64 levels",
         "100 hashes",
