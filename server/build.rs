@@ -1,9 +1,7 @@
 //! Embeds the files that the server sends for `GET /`.
 //!
-//! `cargo xtask npm` builds the page into `bindings/js/page/dist/site`; a packed crate has it in
-//! `page`. Where both are missing, on a machine without Node.js, a small page without scripts is
-//! embedded instead, so the program builds everywhere. The output is a table of files that
-//! `src/http/page.rs` includes.
+//! They are committed as `cargo xtask page` has built them from `bindings/js/page`. The output is a
+//! table of files that `src/http/page.rs` includes.
 
 use core::fmt::Write as _;
 use core::hash::{Hash as _, Hasher as _};
@@ -12,31 +10,18 @@ use std::hash::DefaultHasher;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The output directory of the page's build; every checkout has it, because cargo cannot watch a
-/// directory that is missing
-const BUILT: &str = "../bindings/js/page/dist";
-/// The page as it was built when the crate was packed; in the repository only while it is packed
-const PACKED: &str = "page";
-/// The page that needs no build
-const PLAIN: &str = "src/http/page";
+const PAGE: &str = "page";
 
 fn main() -> io::Result<()> {
-    let built = Path::new(BUILT);
-    let (packed, plain) = (Path::new(PACKED), Path::new(PLAIN));
-    for watched in [built, packed, plain].into_iter().filter(|path| path.exists()) {
-        println!("cargo::rerun-if-changed={}", watched.display());
-    }
+    println!("cargo::rerun-if-changed={PAGE}");
     println!("cargo::rerun-if-changed=build.rs");
-    let site = built.join("site");
-    let site = [&site, packed].into_iter().find(|site| site.join("index.html").is_file());
-    let is_built = site.is_some();
     let mut table = String::from("&[\n");
-    for (url_path, file) in files(site.unwrap_or(plain))? {
+    for (url_path, file) in files(Path::new(PAGE))? {
         let file = fs::canonicalize(file)?;
         let bytes = fs::read(&file)?;
         let (media_type, etag) = (media_type(&url_path)?, etag(&bytes));
-        // Only the file names of the page's build contain a hash of the content.
-        let is_hashed = is_built && url_path.starts_with("/assets/");
+        // Only the names of these files contain a hash of the content.
+        let is_hashed = url_path.starts_with("/assets/");
         let path = if url_path == "/index.html" { "/" } else { &url_path };
         let _ = writeln!(
             table,

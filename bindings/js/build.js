@@ -6,54 +6,24 @@
 // bundles the sources of each folder into one ES module and one CommonJS module, and writes the
 // entries, which differ in how they load the engine.
 
-import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { optimize } from "./tools/optimize.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { version } = JSON.parse(readFileSync(here("package.json"), "utf8"));
-
-/** The features that the compiler enables by default, so the optimizer requires no others */
-const FEATURES = [
-  "bulk-memory",
-  "multivalue",
-  "mutable-globals",
-  "nontrapping-float-to-int",
-  "reference-types",
-  "sign-ext",
-].map((feature) => `--enable-${feature}`);
 
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
 copyFileSync(here("../../core/blocks.jsonl"), here("dist/blocks.jsonl"));
 
-/** Optimizes a module, unless only tests load it: development builds are slow to optimize */
-const optimize = (module, ...options) => {
-  const target = options[options.indexOf("-o") + 1];
-  if (process.env.MILEPOST_UNOPTIMIZED) return copyFileSync(here(`build/${module}.wasm`), target);
-  execFileSync(process.execPath, [
-    here("node_modules/binaryen/bin/wasm-opt"),
-    here(`build/${module}.wasm`),
-    // Locals that are assigned once are merged better afterwards: 0.6 kB less after gzip.
-    "--ssa-nomerge",
-    "-O2",
-    "--converge",
-    // Inlining larger functions into their only caller saves a call but adds 0.8 kB after gzip.
-    "--one-caller-inline-max-function-size=20",
-    // Does not split data at its zeros, which gzip compresses better: 1.7 kB less.
-    "--skip-pass=memory-packing",
-    // No hints of alignment, which engines do not need: 1.2 kB less after gzip.
-    "--dealign",
-    ...FEATURES,
-    ...options,
-  ]);
-};
-const STRIP = ["--strip-debug", "--strip-producers"];
-optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
-optimize("module", "-g", "-o", here("build/names.wasm"));
+// Only tests load modules of a development build, which is slow to optimize.
+const write = process.env.MILEPOST_UNOPTIMIZED ? (from, to) => copyFileSync(from, to) : optimize;
+write(here("build/module.wasm"), here("dist/milepost.wasm"));
+write(here("build/module.wasm"), here("build/names.wasm"), ["-g"]);
 for (const name of ["archive", "verifier", "proof"])
-  optimize(`${name}/module`, ...STRIP, "-o", here(`dist/${name}.wasm`));
+  write(here(`build/${name}/module.wasm`), here(`dist/${name}.wasm`));
 
 /** Bundles sources with their maps, and returns the names that the first of them exports */
 async function bundle(format, extension, entryPoints, options) {

@@ -53,11 +53,11 @@ fn files() -> BTreeMap<String, PathBuf> {
     files
 }
 
-/// The text files with these endings, without the vectors
+/// The text files with these endings, without the vectors and the built page
 fn texts(endings: &[&str]) -> Vec<(String, String)> {
-    let wanted = |path: &str| {
-        endings.iter().any(|ending| path.ends_with(ending)) && !path.starts_with("tests/vectors/")
-    };
+    let is_made =
+        |path: &str| ["tests/vectors/", "server/page/"].iter().any(|it| path.starts_with(it));
+    let wanted = |path: &str| endings.iter().any(|it| path.ends_with(it)) && !is_made(path);
     let read = |(path, place): (String, PathBuf)| {
         let text = fs::read_to_string(place).unwrap_or_else(|error| panic!("{path}: {error}"));
         (path, text)

@@ -67,8 +67,8 @@ files that are generated; with `--check` they are compared
   format                        the layout of all files
 
 products
-  npm                           the npm package in bindings/js, and the page, which the server that is built
-                                next shows at `GET /`
+  npm                           the npm package in bindings/js
+  page                          the page of the server in server/page, from bindings/js/page
   install --prefix DIR [..]     the libraries for C and C++; `install --help`
   setup PART ..                 only install what other commands need
 
@@ -92,7 +92,8 @@ fn main() -> ExitCode {
         ["supply", rest @ ..] => done(supply::run(rest)),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
-        ["npm"] => done(page::build()),
+        ["npm"] => done(npm::build()),
+        ["page"] => done(page::build()),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
         ["packages", rest @ ..] => done(packing::run(rest)),

@@ -22,8 +22,10 @@ const MODULES: [(&str, &str, &str); 4] = [
     ("milepost-wasm", "", "build"),
     ("milepost-wasm", "--features archive", "build/archive"),
     ("milepost-wasm-verifier", "", "build/verifier"),
-    ("milepost-wasm-proof", "", "build/proof"),
+    PROOF,
 ];
+/// The module that checks proofs, which the page has as well
+const PROOF: (&str, &str, &str) = ("milepost-wasm-proof", "", "build/proof");
 /// The module of a test, which panics on request
 const PANIC: (&str, &str, &str) = ("milepost-wasm", "--features test-panic", "build/panic");
 
@@ -44,6 +46,15 @@ pub(crate) fn build() -> Result<(), String> {
     build_programs(&["xtask-npm"])?;
     MODULES.iter().try_for_each(|module| Build::Published.module(*module))?;
     run(node().arg("build.js"))
+}
+
+/// Builds the module that checks proofs as it is published, with its glue
+pub(crate) fn build_proof() -> Result<(), String> {
+    setup::run(&["npm", "sources"])?;
+    build_programs(&["xtask-npm"])?;
+    Build::Published.module(PROOF)?;
+    let files = ["build/proof/module.wasm", "build/proof/proof.wasm"];
+    run(node().arg("tools/optimize.js").args(files))
 }
 
 /// Builds the package from modules of the development build, and runs its tests

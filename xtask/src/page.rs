@@ -1,36 +1,36 @@
-//! The page that draws a transaction's progress: built by Vite, tested in a browser against a
-//! running server.
+//! The page that draws a transaction's progress: built by Vite into the folder of the server, which
+//! embeds it, and tested in a browser against a running server.
 //!
-//! The page takes the engine from the npm package, so that is built first; a page built before it
-//! does without. The server is built after the page, because it embeds the page.
+//! The built files are committed, so a build of the server needs no Node.js. Two lines of the
+//! record of generated files hold them current. Every test run compares the page's own sources;
+//! `verify` also compares those of the module that checks proofs, which most changes of `protocol`
+//! leave as it is.
 
 use std::process::Command;
 
+use crate::generate::{self, PAGE, PAGE_MODULE};
 use crate::npm;
 use crate::setup;
 use crate::shell::{program_at_root, run};
 
-/// The folder of the page
-const PAGE: &str = "bindings/js/page";
-/// Where it is built
-pub(crate) const SITE: &str = "bindings/js/page/dist/site";
-
-/// Builds the npm package, and with it the page into the folder from which the next build of the
-/// server embeds it
+/// Builds the page and the module that checks proofs into the folder of the server
 pub(crate) fn build() -> Result<(), String> {
     setup::run(&["page"])?;
-    npm::build()?;
-    run(npm("run").arg("build"))
+    npm::build_proof()?;
+    run(npm("run").arg("build"))?;
+    generate::record(&PAGE)?;
+    generate::record(&PAGE_MODULE)
 }
 
-/// Builds the page and a server with it, and uses it as people do
+/// Uses the committed page as people do, in a browser with a running server
 pub(crate) fn test() -> Result<(), String> {
-    build()?;
+    generate::check()?;
+    PAGE_MODULE.compare("page")?;
     run(npm("test").envs(npm::test_programs()?))
 }
 
 fn npm(command: &str) -> Command {
     let mut npm = program_at_root("npm");
-    npm.args(["--prefix", PAGE, command]);
+    npm.args(["--prefix", "bindings/js/page", command]);
     npm
 }

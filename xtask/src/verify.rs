@@ -57,8 +57,8 @@ use Run::{Function, Program, Tests, TestsWith};
 /// All checks; a row has the members of [`Check`] in their order
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    check("generated", Change, 1, "", "protocol/src/ ffi/ tests/src/declare/ xtask/types/",
-        "the header, types and vectors, written again and compared",
+    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare/ wasm/proof/ xtask/types/",
+        "the header, types and vectors, written again and compared, and the sources of the page's module",
         Function(generate::compare_all)),
     check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
         "all tests beside the node's crates, and what these say of recorded inputs",
@@ -69,7 +69,7 @@ const CHECKS: &[Check] = &[
     check("npm", Change, 7, "npm browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
-    check("page", Change, 5, "npm page browser", "bindings/js/page/ server/src/http/ wasm/",
+    check("page", Change, 5, "npm page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/proof/",
         "the page, in a browser with a running server",
         Function(page::test)),
     check("clients", Change, 2, "clients", "server/src/ tests/clients/",

@@ -1,30 +1,22 @@
-// Builds the page into `dist/site`, which the server embeds. Nothing is inlined as `data:`, because
-// the content security policy forbids it.
+// Builds the page into the folder that the server embeds: `cargo xtask page`, which first makes the
+// module that checks proofs. Nothing is inlined as `data:`, because the content security policy
+// forbids it.
 
-import { existsSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-
-// The package in the parent directory; without it the page is built without the engine.
-const engine = here("../dist/web.js");
-const hasEngine = existsSync(engine);
+const { version } = JSON.parse(readFileSync(here("../package.json"), "utf8")) as { version: string };
 
 const node = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:3030";
 
 export default defineConfig({
   // Relative links, because the server may have a base path.
   base: "./",
-  resolve: {
-    alias: [
-      { find: /^milepost$/, replacement: hasEngine ? engine : here("src/engine-stub.ts") },
-      { find: /^milepost\/follow$/, replacement: here(hasEngine ? "../dist/follow.js" : "src/engine-stub.ts") },
-      { find: /^milepost\/proof$/, replacement: here(hasEngine ? "../dist/proof-web.js" : "src/engine-stub.ts") },
-    ],
-  },
+  define: { __VERSION__: JSON.stringify(version) },
   build: {
-    outDir: "dist/site",
+    outDir: here("../../../server/page"),
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

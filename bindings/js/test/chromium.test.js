@@ -1,10 +1,11 @@
 // All shared vectors in Chromium, with the storage in memory, with IndexedDB, and with an archive
-// in IndexedDB behind it, which is checked there, too.
+// in IndexedDB behind it, which is checked there, too; and a page that follows a feed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inBrowser, serve } from "./browser.js";
+import { startFeed } from "./feed-server.js";
 import { proofs, vectors } from "./vectors.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -69,6 +70,58 @@ async function checkArchives() {
   const check = (create) => checkArchive(create).then(() => "met", String);
   const results = [await check(open), await check(() => new MemoryArchive())];
   return results.find((result) => result !== "met") ?? "met";
+}
+
+test("a page follows a feed with faults over IndexedDB, and resumes after it was loaded again", async (context) => {
+  const server = await serve(here(".."));
+  const feed = await startFeed("--seed", 11, "--interval", 60, "--age", 20_000, "--faults");
+  try {
+    const report = await inBrowser(server.address().port, async (page) => {
+      const first = await page.evaluate(followFeed, { url: feed.url, from: feed.first, count: 30 });
+      await page.reload();
+      const second = await page.evaluate(followFeed, { url: feed.url, count: 30 });
+      return { first, second };
+    });
+    if (!report) return context.skip("Chromium is not installed");
+    const { first, second } = report;
+    assert.equal(first.heights[0], feed.first);
+    assert.equal(first.start, null);
+    // The database has the blocks of the page that is gone, and none that is final comes again.
+    assert.deepEqual(second.start, first.end);
+    assert.ok(Math.min(...second.heights) > first.end.final, JSON.stringify(report));
+    assert.ok(second.end.final > first.end.head, JSON.stringify(report));
+  } finally {
+    feed.stop();
+    server.close();
+  }
+});
+
+/** Follows a feed until this number of blocks was imported; called in the page */
+async function followFeed({ url, from, count }) {
+  const { Endpoint, IndexedDbStorage } = await import("/dist/web.js");
+  const { follow } = await import("/dist/follow.js");
+  const storage = await IndexedDbStorage.open("followed", { durability: "relaxed" });
+  const endpoint = await Endpoint.create({ storage });
+  const state = async () => {
+    const { head, lastFinal } = await endpoint.chainStatus();
+    return head && { head: Number(head.height), final: Number(lastFinal?.height) };
+  };
+  const start = await state();
+  const control = new AbortController();
+  const heights = [];
+  const onEvent = ({ type, height }) => {
+    if (type !== "imported") return;
+    heights.push(height);
+    if (heights.length === count) control.abort();
+  };
+  const options = { url, signal: control.signal, onEvent, retry: 20, maxRetry: 200, requestsPerMinute: 60_000 };
+  await follow(endpoint, from === undefined ? options : { ...options, from }).catch((error) => {
+    if (!control.signal.aborted) throw error;
+  });
+  const end = await state();
+  endpoint.dispose();
+  storage.close();
+  return { start, heights, end };
 }
 
 /** Runs all vectors; called in the page */

@@ -1,6 +1,5 @@
-//! The page at `GET /`: static files that are embedded at build time.
+//! The page at `GET /`, which draws a transaction: static files that are embedded at build time.
 //!
-//! Either the page that visualizes a transaction, or a plain one with the endpoints of the server.
 //! The content security policy allows only the page's own files and scripts, so text from the chain
 //! cannot become code. Files whose name contains a hash are cached forever, all others are
 //! revalidated by their entity tag.

@@ -1,5 +1,11 @@
-//! The embedded page, built or plain, and the paths that only the page uses.
+//! The embedded page, and the paths that only the page uses.
 
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::support::{Response, Server, request};
@@ -11,6 +17,22 @@ fn references(html: &str) -> Vec<&str> {
     quoted.filter_map(|rest| rest.split('"').next()).collect()
 }
 
+/// All files of the page with their URL paths
+fn files() -> Vec<(String, PathBuf)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
+    let list = |folder: &Path| {
+        let entries = fs::read_dir(folder).expect("the page is committed");
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let mut files = vec![("/".to_owned(), page.join("index.html"))];
+    for path in list(&page.join("assets")) {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        files.push((format!("/assets/{name}"), path));
+    }
+    assert_eq!(list(&page).len(), 2, "index.html and assets");
+    files
+}
+
 /// A response without a body: to HEAD, or 304
 fn head(server: &Server, verb: &str, path: &str, header: &str) -> Response {
     let mut client = server.connect();
@@ -19,29 +41,45 @@ fn head(server: &Server, verb: &str, path: &str, header: &str) -> Response {
 }
 
 #[test]
-fn the_page_and_its_files_are_served() {
+fn every_file_of_the_page_is_served() {
     let server = Server::with_blocks(&[]);
-    let page = server.get("/");
-    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
-    assert_eq!(page.header("cache-control"), Some("no-cache"));
-    let html = page.text();
-    assert!(!html.contains("=\"/"), "a link that ignores the base path in {html}");
-    let own: Vec<_> = references(&html).into_iter().filter(|path| path.contains('.')).collect();
-    assert!(own.len() >= 2, "an icon and a style: {own:?}");
-    for path in own {
-        let file = server.get(&format!("/{path}"));
-        assert_eq!(file.status, 200, "{path}");
-        let kind = match path.rsplit('.').next() {
+    for (path, file) in files() {
+        let response = server.get(&path);
+        assert_eq!(response.status, 200, "{path}");
+        assert!(response.body == fs::read(&file).expect("a file"), "{path} has other bytes");
+        let kind = match file.extension().and_then(|extension| extension.to_str()) {
+            Some("html") => "text/html; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
             Some("js") => "text/javascript; charset=utf-8",
             Some("svg") => "image/svg+xml",
+            Some("wasm") => "application/wasm",
             _ => panic!("{path} has an unknown extension"),
         };
-        assert_eq!(file.header("content-type"), Some(kind), "{path}");
-        assert!(!file.body.is_empty());
+        assert_eq!(response.header("content-type"), Some(kind), "{path}");
+        let caching = if path == "/" { "no-cache" } else { "public, max-age=31536000, immutable" };
+        assert_eq!(response.header("cache-control"), Some(caching), "{path}");
     }
+    let html = server.get("/").text();
+    assert!(!html.contains("=\"/"), "a link that ignores the base path in {html}");
     assert_eq!(server.get("/assets/nothing.js").status, 404);
     assert_eq!(server.get("/index.html").status, 404);
+}
+
+/// The limit of all files together, compressed as proxies do: a visitor on a slow mobile connection
+/// (1 Mbit/s) has them within a second
+const MAX_GZIP_SIZE: usize = 100_000;
+
+#[test]
+fn the_page_is_small_and_has_the_module_that_checks_proofs() {
+    let mut sizes = Vec::new();
+    for (path, file) in files() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&fs::read(&file).expect("a file")).expect("memory");
+        sizes.push((path, encoder.finish().expect("memory").len()));
+    }
+    let total: usize = sizes.iter().map(|(_, size)| size).sum();
+    assert!(total <= MAX_GZIP_SIZE, "{total} bytes: {sizes:?}");
+    assert!(sizes.iter().any(|(path, _)| path.ends_with(".wasm")), "{sizes:?}");
 }
 
 #[test]
@@ -55,9 +93,8 @@ fn the_links_of_the_page_work_below_a_base_path() {
     }
     let html = server.get("/near/").text();
     let references = references(&html);
-    assert!(references.len() >= 2, "{references:?}");
-    // Without the practice chain, a link to it leads nowhere.
-    for path in references.into_iter().filter(|path| !path.starts_with("practice/")) {
+    assert!(references.len() >= 3, "an icon, a style and a script: {references:?}");
+    for path in references {
         assert_eq!(server.get(&format!("/near/{path}")).status, 200, "{path}");
     }
 }

@@ -3,19 +3,17 @@
 //!
 //! Cargo packs all crates in one go and puts them into a registry of its own, so that crates which
 //! need each other are found there and nowhere else. Then, without a network, a small program is
-//! built against the packed files and run, and the server is installed and asked. The built page is
-//! in the folder of the server only while that is packed. Leaves out publishing, and calls of the
-//! crates for C and for JavaScript, which have packages of their own.
+//! built against the packed files and run, and the server is installed and asked. Leaves out
+//! publishing, and calls of the crates for C and for JavaScript, which have packages of their own.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs, io, process};
+use std::{env, fs, process};
 
 use super::server::Server;
 use super::{failed, read, write};
 use crate::packages::Packages;
-use crate::page;
 use crate::shell::{self, cargo, program_at_root, root, run};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -31,22 +29,16 @@ const USED: [&str; 7] = [
     "milepost-redb",
 ];
 
-/// Where the packed server has the built page; git ignores it
-const PAGE: &str = "server/page";
-
 /// Packs the crates, and runs a program that uses them, and the server
 pub(super) fn test() -> Result<(), String> {
     let packages = Packages::read()?;
     let names = packages.published();
     let target = shell::target()?.join("packages");
-    page::build()?;
     run(&mut cargo("fetch --locked"))?;
     // A change that is not committed yet can be tried too.
     let mut pack = cargo("package --locked --offline --allow-dirty --target-dir");
     pack.arg(&target).args(names.iter().flat_map(|name| ["--package", name]));
-    // A run that was killed may have left another page.
-    let packed = remove_page().and_then(|()| copy_page()).and_then(|()| run(&mut pack));
-    remove_page().and(packed)?;
+    run(&mut pack)?;
 
     // Not below the repository, whose workspace cargo would find.
     let work = env::temp_dir().join(format!("milepost-packages-{}", process::id()));
@@ -54,18 +46,6 @@ pub(super) fn test() -> Result<(), String> {
     let used = use_packed(&names, &target, &work);
     let removed = fs::remove_dir_all(&work).map_err(|error| failed(&work, &error));
     used.and(removed)
-}
-
-fn copy_page() -> Result<(), String> {
-    run(program_at_root("cp").args(["-R", page::SITE, PAGE]))
-}
-
-fn remove_page() -> Result<(), String> {
-    let path = root().join(PAGE);
-    match fs::remove_dir_all(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
-        _ => Ok(()),
-    }
 }
 
 /// Unpacks the crates into `work`, and builds and runs the program and the server there

@@ -10,7 +10,6 @@ use std::process::Command;
 
 use super::server::Server;
 use super::{empty_directory, failed, make_executable, read, write};
-use crate::page;
 use crate::setup::is_root;
 use crate::shell::{self, cargo, output, program_at_root, run};
 
@@ -69,7 +68,6 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and the package, and returns the package's path
 fn build() -> Result<PathBuf, String> {
-    page::build()?;
     run(&mut cargo("build --release --locked -p milepost-server"))?;
     let directory = empty_directory("debian")?;
     let tree = directory.join("tree");

@@ -12,7 +12,7 @@ use std::{env, fs, process};
 use super::server::Server;
 use super::{empty_directory, failed, make_executable, read, write};
 use crate::shell::{output, program_at_root, root, run};
-use crate::{page, platforms, setup};
+use crate::{platforms, setup};
 
 const RECIPE: &str = "packaging/Containerfile";
 /// What it is called in buildah's directory
@@ -45,7 +45,6 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and puts the files of the image into a directory, whose path it returns
 fn build_context(directory: &Path) -> Result<PathBuf, String> {
-    page::build()?;
     let built = platforms::static_server()?;
     let context = directory.join("context");
     let tree = context.join("tree");

@@ -1,8 +1,7 @@
 //! A server that was installed, on a loopback address, while it is asked.
 //!
 //! It runs the practice chain and ends when this is dropped, whatever happened. Leaves out what
-//! responses say, which is tested elsewhere: here one has a result, or none came; and the page is
-//! the built one, or the plain one.
+//! responses say, which is tested elsewhere: here one has a result, and there is a page.
 
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -51,10 +50,7 @@ impl Server {
         if !response.contains(r#""result":{"#) {
             return Err(format!("no result: {response}"));
         }
-        let page = self.curl("", &[])?;
-        let path = script_of(&page).ok_or("the page is not the built one: it has no script")?;
-        let script = self.curl(path, &[])?;
-        println!("a page of {} bytes with a script of {} bytes", page.len(), script.len());
+        println!("a page of {} bytes", self.curl("", &[])?.len());
         Ok(())
     }
 
@@ -73,14 +69,6 @@ impl Server {
     }
 }
 
-/// The path of the first script that the build of the page has made
-fn script_of(page: &str) -> Option<&str> {
-    let (_, tag) = page.split_once("<script ")?;
-    let (_, path) = tag.split_once("src=\"./")?;
-    let path = path.split_once('"')?.0;
-    path.starts_with("assets/").then_some(path)
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended; then there is nothing to do. SIGTERM, because a program around it
@@ -95,18 +83,5 @@ impl Drop for Server {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::script_of;
-
-    #[test]
-    fn the_built_page_has_a_script_and_the_plain_one_has_none() {
-        let built = r#"<script type="module" crossorigin src="./assets/index-C1.js"></script>"#;
-        assert_eq!(script_of(built), Some("assets/index-C1.js"));
-        let plain = std::fs::read(crate::shell::root().join("server/src/http/page/index.html"));
-        assert_eq!(script_of(&String::from_utf8(plain.unwrap()).unwrap()), None);
     }
 }

@@ -1,8 +1,6 @@
 // Parses JSON without loss: a number that a `number` would round is kept as its text. Uses
-// `JSON.parse` with the source text of each number; where that is not supported (Safari before
-// 18.4), the engine's parser.
-
-import { engine } from "./engine";
+// `JSON.parse` with the source text of each number, and the parser of the npm package in browsers
+// that do not pass it (Safari before 18.4).
 
 /** A number that a `number` would round */
 export class Numeral {
@@ -38,16 +36,17 @@ const hasSource = (() => {
 /** Parses JSON; throws the errors of `JSON.parse` */
 export async function parse(text: string): Promise<Json> {
   if (hasSource) return JSON.parse(text, keepSource as never) as Json;
-  const loaded = await engine();
-  return loaded === null ? (JSON.parse(text) as Json) : fromEngine(loaded.parse(text));
+  const { parseJson } = await import("../../src/core/json.js");
+  return withNumerals(parseJson(text, { bigint: true }));
 }
 
-/** A value of the engine's parser, with `bigint`s as numerals */
-function fromEngine(value: unknown): Json {
-  if (typeof value === "bigint") return new Numeral(String(value));
-  if (Array.isArray(value)) return value.map(fromEngine);
+/** The same value with each `bigint` as a number, or as a numeral if that would round it */
+function withNumerals(value: unknown): Json {
+  if (typeof value === "bigint")
+    return Number.isSafeInteger(Number(value)) ? Number(value) : new Numeral(String(value));
+  if (Array.isArray(value)) return value.map(withNumerals);
   if (typeof value !== "object" || value === null) return value as Json;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fromEngine(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withNumerals(inner)]));
 }
 
 /** The member at this path; `null` if there is none */

@@ -9,7 +9,6 @@ import "./style/lifecycle.css";
 import "./style/panels.css";
 import "./style/config.css";
 
-import { engine } from "./engine";
 import { replace } from "./dom";
 import { watchChain } from "./model/chain";
 import { routeOf, type Route } from "./route";
@@ -87,32 +86,13 @@ function title(route: Route): void {
   document.title = `${names[route.page]}Milepost`;
 }
 
-async function showEngine(): Promise<void> {
-  const line = document.querySelector("#engine")!;
-  line.textContent = "Loading the engine that checks requests in this page…";
-  const loaded = await engine();
-  line.textContent =
-    loaded === null
-      ? "The engine is not part of this page: only the node checks requests."
-      : `The engine of Milepost ${loaded.version} checks requests and decodes transactions in this page.`;
-}
-
 // Following the skip link would change the fragment, and with it the screen.
 document.querySelector(".skip")?.addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
 
-async function start(): Promise<void> {
-  const feed = new URLSearchParams(location.search).get("feed");
-  if (feed !== null) {
-    const { showFeed } = await import("./feed/panel");
-    await showFeed(document.querySelector("#feed")!, feed);
-  }
-  addEventListener("hashchange", show);
-  showChain(document.querySelector("#chain")!);
-  watchChain();
-  show();
-  void showEngine();
-}
-void start();
+addEventListener("hashchange", show);
+showChain(document.querySelector("#chain")!);
+watchChain();
+show();

@@ -1,6 +1,5 @@
-// Requests to the node that serves the page, or to the engine in the page if it follows a feed:
-// JSON-RPC at `/`, and the paths that exist for the page. Errors keep the node's messages. Sends
-// nothing to another origin.
+// Requests to the node that serves the page: JSON-RPC at `/`, and the paths that exist for the
+// page. Errors keep the node's messages. Sends nothing to another origin.
 
 import { at, parse, text, type Json } from "./exact";
 
@@ -32,24 +31,20 @@ export interface TransactionParams {
 
 export type ConfigParams = { block_id: number | string } | { finality: string } | { sync_checkpoint: string };
 
-/** The body of a request */
-export function request(method: string, params: object): string {
-  return JSON.stringify({ jsonrpc: "2.0", id: "page", method, params });
-}
-
 /** Requests the status of a transaction */
 export function transactionStatus(params: TransactionParams, signal: AbortSignal): Promise<RpcResponse> {
-  return call(request("EXPERIMENTAL_tx_status", params), signal);
+  return call("EXPERIMENTAL_tx_status", params, signal);
 }
 
 /** Requests a protocol configuration */
 export function protocolConfig(params: ConfigParams, signal: AbortSignal): Promise<RpcResponse> {
-  return call(request("EXPERIMENTAL_protocol_config", params), signal);
+  return call("EXPERIMENTAL_protocol_config", params, signal);
 }
 
-async function call(requestBody: string, signal: AbortSignal): Promise<RpcResponse> {
+async function call(method: string, params: object, signal: AbortSignal): Promise<RpcResponse> {
   const headers = { "content-type": "application/json" };
-  const { body } = await send("/", { method: "POST", headers, body: requestBody, signal });
+  const request = JSON.stringify({ jsonrpc: "2.0", id: "page", method, params });
+  const { body } = await send("/", { method: "POST", headers, body: request, signal });
   const response = await read(body);
   const error = at(response, "error");
   if (error === null) return { result: at(response, "result"), body };
@@ -72,9 +67,7 @@ export function document(path: string, signal: AbortSignal): Promise<{ status: n
   return send(path, { signal });
 }
 
-type Answer = (path: string, init: RequestInit) => Promise<{ status: number; body: string }>;
-
-const askNode: Answer = async (path, init) => {
+async function send(path: string, init: RequestInit): Promise<{ status: number; body: string }> {
   try {
     // Relative to the page, which may be below a base path.
     const response = await fetch(`.${path}`, init);
@@ -83,18 +76,11 @@ const askNode: Answer = async (path, init) => {
     if (init.signal?.aborted) throw error;
     throw new NodeError("UNREACHABLE", "the node does not respond");
   }
-};
-
-let send = askNode;
-
-/** Lets this function answer in place of the node */
-export function answerWith(answer: Answer): void {
-  send = answer;
 }
 
-/** A stream of events of the node; `null` if the engine in the page answers in its place */
-export function openEvents(path: string): EventSource | null {
-  return send === askNode ? new EventSource(`.${path}`) : null;
+/** A stream of events of the node */
+export function openEvents(path: string): EventSource {
+  return new EventSource(`.${path}`);
 }
 
 async function read(body: string): Promise<Json> {

@@ -65,7 +65,6 @@ for (const [device, options] of [
         const tab = await browser.open(node, path, { ...options, colorScheme });
         const { page } = tab;
         await ready(page);
-        await page.locator("#engine", { hasNotText: "Loading" }).waitFor();
         await page.evaluate(() =>
           Promise.all(
             document

@@ -30,17 +30,10 @@ const answer = async () => {
   return JSON.parse(await request(node, "EXPERIMENTAL_tx_status", params)).result;
 };
 
-/** Opens the transaction on a node whose responses `change` may change; without the package there
- *  is nothing to test */
-async function open(context, options = {}, change = null) {
+/** Opens the transaction on a node whose responses `change` may change */
+async function open(options = {}, change = null) {
   const tab = await browser.open(node, "/", options);
   const { page } = tab;
-  await page.locator("#engine", { hasNotText: "Loading" }).waitFor();
-  if ((await page.locator("#engine").textContent()).includes("not part of this page")) {
-    await tab.close();
-    context.skip("the page was built without the package");
-    return null;
-  }
   if (change !== null) await change(page);
   await page.goto(`${node.url}/#/tx/${transaction.tx_hash}/${transaction.signer_id}`);
   await page.getByText("The transaction is final").waitFor();
@@ -77,9 +70,8 @@ for (const [device, options] of [
   ["phone", { viewport: PHONE, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }],
 ]) {
   for (const colorScheme of ["light", "dark"]) {
-    test(`every outcome is verified, and its path drawn, on a ${device} in ${colorScheme}`, async (context) => {
-      const tab = await open(context, { ...options, colorScheme });
-      if (tab === null) return;
+    test(`every outcome is verified, and its path drawn, on a ${device} in ${colorScheme}`, async () => {
+      const tab = await open({ ...options, colorScheme });
       const { page } = tab;
       const loaded = () =>
         page.evaluate(
@@ -128,10 +120,9 @@ for (const [device, options] of [
 }
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`an outcome that the node changed is wrong, with both values, in ${colorScheme}`, async (context) => {
+  test(`an outcome that the node changed is wrong, with both values, in ${colorScheme}`, async () => {
     const change = changeAnswer(({ receipts_outcome: receipts }) => (receipts.at(-1).outcome.gas_burnt += 1));
-    const tab = await open(context, { colorScheme }, change);
-    if (tab === null) return;
+    const tab = await open({ colorScheme }, change);
     const { page } = tab;
     const { verdict, badges } = await check(page);
     assert.match(verdict, /^Wrong 1 of \d+ outcomes are not those of the chain\.$/);
@@ -160,13 +151,11 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
-test("a changed outcome of the transaction leaves nothing verified", async (context) => {
+test("a changed outcome of the transaction leaves nothing verified", async () => {
   const tab = await open(
-    context,
     {},
     changeAnswer(({ transaction_outcome: own }) => own.outcome.logs.push("one more")),
   );
-  if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong 1 of/);
   assert.deepEqual([badges[0], ...new Set(badges.slice(1))], ["Wrong", "Unverifiable"]);
@@ -174,35 +163,30 @@ test("a changed outcome of the transaction leaves nothing verified", async (cont
   await tab.close();
 });
 
-test("a changed final status is wrong, and the outcomes are verified", async (context) => {
+test("a changed final status is wrong, and the outcomes are verified", async () => {
   const tab = await open(
-    context,
     {},
     changeAnswer((result) => (result.status = { SuccessValue: "bGll" })),
   );
-  if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong The status of the answer is another one/);
   assert.deepEqual([...new Set(badges)], ["Verified in this browser"]);
   await tab.close();
 });
 
-test("headers that do not lead to the trusted block are wrong", async (context) => {
+test("headers that do not lead to the trusted block are wrong", async () => {
   const tab = await open(
-    context,
     {},
     changeProof(({ headers }) => (headers[0].inner_lite.height += 1)),
   );
-  if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong proof\.headers/);
   assert.deepEqual([...new Set(badges)], ["Unverifiable"]);
   await tab.close();
 });
 
-test("a hash that is entered is the one that is trusted", async (context) => {
-  const tab = await open(context);
-  if (tab === null) return;
+test("a hash that is entered is the one that is trusted", async () => {
+  const tab = await open();
   const { page } = tab;
   const { head } = await (await fetch(`${node.url}/status`)).json();
   const field = page.getByLabel("Hash of a block that you trust");
@@ -217,9 +201,8 @@ test("a hash that is entered is the one that is trusted", async (context) => {
   await tab.close();
 });
 
-test("a node without proofs leaves everything unverifiable", async (context) => {
-  const tab = await open(context, {}, (page) => page.route("**/tx/*include=outcomes*", (route) => route.abort()));
-  if (tab === null) return;
+test("a node without proofs leaves everything unverifiable", async () => {
+  const tab = await open({}, (page) => page.route("**/tx/*include=outcomes*", (route) => route.abort()));
   const { verdict } = await check(tab.page);
   assert.match(verdict, /^Unverifiable the node does not respond$/);
   await tab.close();

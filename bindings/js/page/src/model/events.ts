@@ -7,7 +7,7 @@ import { openEvents } from "../rpc";
 /**
  * Calls `change` after each event, one call at a time, with whether the transaction is in a block;
  * events that come meanwhile are one more call. Ends when it returns `true`, or with `signal`;
- * resolves to `false` if the node has no such events.
+ * resolves to `false` if the node refuses to send events.
  */
 export function watchEvents(
   hash: string,
@@ -16,7 +16,6 @@ export function watchEvents(
   signal: AbortSignal,
 ): Promise<boolean> {
   const source = openEvents(`/tx/${encodeURIComponent(hash)}/events?wait_until=FINAL`);
-  if (source === null) return Promise.resolve(false);
   return new Promise((resolve) => {
     const end = (hasEvents: boolean) => {
       source.close();

@@ -1,9 +1,7 @@
 // Assigns the steps of a lifecycle to columns and lanes. A column is a height at which some step
 // was executed, in order, and one more for steps that were not executed yet; a lane is a shard. If
 // the height of a block is not known (the node no longer has it), columns are levels of the tree
-// instead. The order within a cell is that of a tidy tree, so that few edges cross.
-
-import { hierarchy, tree } from "d3-hierarchy";
+// instead. Within a cell steps have the order of the tree, so that few edges cross.
 
 import type { Lifecycle, Step } from "./lifecycle";
 import type { Blocks, ShardOf } from "./locations";
@@ -47,7 +45,7 @@ export function layOut(lifecycle: Lifecycle, blocks: Blocks, shardOf: ShardOf): 
   }
   const { columns, columnOf } = isTimed ? byHeight(lifecycle, heights, blocks) : byLevel(lifecycle);
   const { lanes, laneOf } = byShard(lifecycle, shardOf);
-  const order = tidyOrder(lifecycle);
+  const order = new Map(lifecycle.steps.map((step, index) => [step, index]));
   const stepsByCell = new Map<string, Step[]>();
   for (const step of lifecycle.steps) {
     const cell = `${columnOf(step)} ${laneOf(step)}`;
@@ -111,15 +109,4 @@ function byShard(lifecycle: Lifecycle, shardOf: ShardOf): { lanes: (string | nul
   const known = [...names].filter((name) => name !== null).sort((a, b) => Number(a) - Number(b));
   const lanes = names.has(null) ? [...known, null] : known;
   return { lanes, laneOf: (step) => lanes.indexOf(shard(step)) };
-}
-
-/** Coordinates of the steps in a tidy tree, across the direction in which it grows */
-function tidyOrder(lifecycle: Lifecycle): Map<Step, number> {
-  const root = hierarchy(lifecycle.root, (step) => step.children);
-  return new Map(
-    tree<Step>()
-      .nodeSize([1, 1])(root)
-      .descendants()
-      .map((node) => [node.data, node.x]),
-  );
 }

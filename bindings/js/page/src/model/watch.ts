@@ -1,6 +1,6 @@
 // Follows a transaction until FINAL by the events of the node, and requests its status after each.
-// Without events, as from the engine in the page, requests wait for the next milestones; the tree
-// of receipts also grows between milestones, so the status is polled meanwhile.
+// A node at its limit of watches refuses events. Then requests wait for the next milestones, and
+// the status is polled meanwhile, because the tree of receipts also grows between milestones.
 
 import { at } from "../exact";
 import { NodeError, transactionStatus, type RpcResponse, type TransactionParams } from "../rpc";

@@ -1,8 +1,9 @@
 // The check of the answer that the page shows, by its proof and the hash of a trusted block. An
 // outcome that is wrong is left out and the rest is checked again, so each one has a verdict.
 
-import { loadAnswerVerifier, type AnswerVerifier, type ProvenAnswer, type ProvenOutcome } from "milepost/proof";
-
+import moduleUrl from "../../../build/proof/proof.wasm?url";
+import type { AnswerVerifier, ProvenAnswer, ProvenOutcome } from "../../../proof";
+import { load } from "../../../src/proof/index.js";
 import { at, isObject, list, scalar, text, type Json } from "../exact";
 import { document } from "../rpc";
 
@@ -60,7 +61,7 @@ interface Proof {
 let loading: Promise<AnswerVerifier> | undefined;
 
 function verifier(): Promise<AnswerVerifier> {
-  loading ??= loadAnswerVerifier();
+  loading ??= load(moduleUrl);
   // It is loaded again after a failure.
   loading.catch(() => (loading = undefined));
   return loading;

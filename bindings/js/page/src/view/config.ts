@@ -2,11 +2,10 @@
 // configurations at two blocks. The route names the blocks.
 
 import { copyButton, h, replace, type Child } from "../dom";
-import { engine } from "../engine";
 import { at, integer, text, type Json } from "../exact";
 import { grouped, plain } from "../format";
 import { changes, leaves, NAMED, paramsOf, valueText, type Change, type Leaf } from "../model/configs";
-import { get, NodeError, protocolConfig, request, type RpcResponse } from "../rpc";
+import { get, NodeError, protocolConfig, type RpcResponse } from "../rpc";
 import { configFragment } from "../route";
 import { jsonTree } from "./json";
 import { problem } from "./problem";
@@ -100,7 +99,7 @@ async function load(
 ): Promise<void> {
   try {
     const blocks = route.other === null ? [route.block] : [route.block, route.other];
-    const [first, second] = await Promise.all(blocks.map((block) => requestConfig(block, signal)));
+    const [first, second] = await Promise.all(blocks.map((block) => protocolConfig(paramsOf(block), signal)));
     if (signal.aborted || first === undefined) return;
     replace(result, ...(second === undefined ? browse(first) : compare(route, first, second)));
   } catch (error) {
@@ -122,14 +121,6 @@ async function missing(error: unknown, signal: AbortSignal): Promise<string | nu
   if (head === null) return "This node has no block yet.";
   if (error.cause !== "UNKNOWN_BLOCK") return null;
   return `This node has the blocks ${earliest ?? head} to ${head}, except heights that the chain has skipped.`;
-}
-
-/** Requests the configuration, after the engine in the page has validated the request */
-async function requestConfig(block: string, signal: AbortSignal): Promise<RpcResponse> {
-  const params = paramsOf(block);
-  const loaded = await engine();
-  loaded?.validate(request("EXPERIMENTAL_protocol_config", params));
-  return protocolConfig(params, signal);
 }
 
 function browse(response: RpcResponse): Child[] {

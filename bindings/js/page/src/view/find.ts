@@ -1,14 +1,12 @@
 // The forms that find a transaction or a receipt: a large one with the signer, and one in the
-// header of all other screens. Input is checked while it is typed, by its characters and by the
-// engine in the page; without the engine the node reads a signed transaction when it is submitted.
+// header of all other screens. The characters of the input are checked while it is typed; the node
+// reads a signed transaction when the form is submitted.
 
 import { h, replace } from "../dom";
-import { engine, type RequestedTransaction } from "../engine";
 import { at, text } from "../exact";
 import { plain } from "../format";
 import { ANY_ACCOUNT, inputProblem, inWords, paramsOf } from "../model/input";
-import { spacedWords } from "../model/lifecycle";
-import { get, request, transactionStatus, type TransactionParams } from "../rpc";
+import { get, NodeError, transactionStatus, type TransactionParams } from "../rpc";
 import { receiptFragment, transactionFragment } from "../route";
 
 const TEXT_INPUT = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
@@ -95,22 +93,11 @@ function connect(
     replace(message, text);
   };
   const values = (): [string, string] => [input.value, signer?.value ?? ""];
-  const check = async () => {
-    const typed = values();
-    const problem = inputProblem(...typed);
-    if (problem !== null) return showMessage(plain(problem), true);
-    const params = paramsOf(...typed);
-    const loaded = params === null ? null : await engine();
-    if (signal.aborted || typed.join() !== values().join()) return;
-    if (params === null || loaded === null) return showMessage("", false);
-    try {
-      const requested = loaded.readTransactionRequest(request("EXPERIMENTAL_tx_status", params));
-      showMessage(requested.signed === null ? "" : describe(requested), requested.signed?.signatureValid === false);
-    } catch (error) {
-      showMessage(plain(inWords((error as Error).message)), true);
-    }
+  const check = () => {
+    const problem = inputProblem(...values());
+    showMessage(plain(problem ?? ""), problem !== null);
   };
-  for (const field of [input, signer]) field?.addEventListener("input", () => void check());
+  for (const field of [input, signer]) field?.addEventListener("input", check);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     void submit(values(), showMessage, signal);
@@ -136,38 +123,25 @@ async function submit(
 
 /** Where the transaction or the receipt is shown */
 async function fragmentOf(params: TransactionParams, signal: AbortSignal): Promise<string> {
-  const loaded = await engine();
   const { tx_hash: hash, sender_account_id: sender } = params;
-  if (hash === undefined) {
-    const { hash, signer } =
-      loaded === null
-        ? await requestFromNode(params, signal)
-        : loaded.readTransactionRequest(request("EXPERIMENTAL_tx_status", params));
-    return transactionFragment(hash, signer);
-  }
-  loaded?.validate(request("EXPERIMENTAL_tx_status", params));
+  if (hash === undefined) return signedFragment(params, signal);
   if (sender !== ANY_ACCOUNT) return transactionFragment(hash, sender ?? null);
   // A hash without a signer may be that of a receipt.
   const found = await get(`/receipt/${hash}`, signal).catch(() => null);
   return found === null ? transactionFragment(hash, null) : receiptFragment(hash);
 }
 
-/** Without the engine: takes hash and signer from the node, if it knows the transaction */
-async function requestFromNode(
-  params: TransactionParams,
-  signal: AbortSignal,
-): Promise<Pick<RequestedTransaction, "hash" | "signer">> {
-  const { result } = await transactionStatus({ ...params, wait_until: "NONE" }, signal);
-  const transaction = at(result, "transaction");
-  const hash = text(at(transaction, "hash"));
-  if (hash === null) throw new Error("the response has no transaction hash");
-  return { hash, signer: text(at(transaction, "signer_id")) ?? ANY_ACCOUNT };
-}
-
-function describe({ hash, signer, signed }: RequestedTransaction): string {
-  if (signed === null) return "";
-  const names = signed.actions.slice(0, 4).map(spacedWords).join(", ");
-  const actions = signed.actions.length > 4 ? `${names} and ${signed.actions.length - 4} more` : names;
-  const signature = signed.signatureValid === false ? "; the signature is invalid" : "";
-  return `${hash}: ${signer} to ${signed.receiver}: ${actions}${signature}`;
+/** Where a signed transaction is shown; the node names its hash even if it does not know it */
+async function signedFragment(params: TransactionParams, signal: AbortSignal): Promise<string> {
+  try {
+    const { result } = await transactionStatus({ ...params, wait_until: "NONE" }, signal);
+    const hash = text(at(result, "transaction", "hash"));
+    if (hash === null) throw new Error("the response has no transaction hash");
+    return transactionFragment(hash, text(at(result, "transaction", "signer_id")));
+  } catch (error) {
+    const response = error instanceof NodeError ? error.response : null;
+    const hash = text(at(response, "error", "cause", "info", "requested_transaction_hash"));
+    if (hash === null) throw error;
+    return transactionFragment(hash, null);
+  }
 }
