@@ -2,7 +2,11 @@
 // what has to happen and have no time limits of their own.
 
 import assert from "node:assert/strict";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { DESKTOP, findFinal, overflow, PHONE, request, saveScreenshot, startBrowser, startNode } from "./support.mjs";
 
@@ -70,20 +74,34 @@ test("a transaction is found by its hash", async () => {
   await tab.close();
 });
 
-test("a transaction is found by its signed encoding", async () => {
-  // The node prints example requests: by hash and signer, and by signed transaction.
-  const [byHash, signed] = await node.printed(/"tx_hash":"(\w+)","wait_until":"NONE"/, /"signed_tx_base64":"([^"]+)"/);
-  const tab = await browser.open(node);
-  const { page } = tab;
-  await page.getByLabel("Hash, or signed transaction in base64").fill(signed.replace(/.{60}/g, "$&\n"));
-  await page.getByRole("button", { name: "Follow" }).click();
-  await page.waitForURL((url) => url.hash.startsWith(`#/tx/${byHash}/`));
-  await page.getByRole("treeitem").first().waitFor();
-  assertNoErrors(tab);
-  await tab.close();
+test("a signed transaction is read by the node, which also names the hash of an unknown one", async (context) => {
+  const vectors = fileURLToPath(new URL("../../../../tests/vectors", import.meta.url));
+  const vector = (name) => JSON.parse(readFileSync(join(vectors, name), "utf8"));
+  const { signed_tx_base64: signed } = vector("requests/lookup-signed.json").params;
+  const { hash, signer_id } = vector("responses/lookup-signed.json").result.transaction;
+  const folder = mkdtempSync(join(tmpdir(), "milepost-page-signed-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const { blocks } = vector("manifest.json").fixtures.find(({ name }) => name === "road-110");
+  for (const path of blocks) copyFileSync(join(vectors, path), join(folder, basename(path)));
+  const knowing = await startNode("--blocks", folder);
+  context.after(() => knowing.stop());
+  for (const [place, fragment] of [
+    [knowing, `#/tx/${hash}/${signer_id}`],
+    [node, `#/tx/${hash}`],
+  ]) {
+    const tab = await browser.open(place);
+    const { page } = tab;
+    await page.getByLabel("Hash, or signed transaction in base64").fill(signed.replace(/.{60}/g, "$&\n"));
+    await page.getByRole("button", { name: "Follow" }).click();
+    await page.waitForURL((url) => url.hash === fragment);
+    const shown = place === knowing ? page.getByRole("treeitem") : page.getByText("does not know this transaction");
+    await shown.first().waitFor();
+    assertNoErrors(tab);
+    await tab.close();
+  }
 });
 
-test("a signed transaction is read by the node, which also names the hash of an unknown one", async () => {
+test("what its characters rule out is not requested", async () => {
   const tab = await browser.open(node);
   const { page } = tab;
   const requests = [];
@@ -94,22 +112,12 @@ test("a signed transaction is read by the node, which also names the hash of an 
   await page.locator(".find .message").getByText("“O” (character 12) cannot be in a hash").waitFor();
   await follow.click();
   assert.equal(new URL(page.url()).hash, "");
-  assert.deepEqual(requests, [], "what its characters rule out is not requested");
+  assert.deepEqual(requests, []);
   await input.fill("AQ4AAABncmFjZS5wcmFjdGljZQDOOoJHBRTk7OsbBobeV1c83yTK1626g9iDOBGugPAgegDLRXoQ81oAAA4A");
   await follow.click();
   await page.locator(".find .message.is-error").getByText("not a signed transaction that can be read").waitFor();
   assert.equal(new URL(page.url()).hash, "");
-  // With another signature it is another transaction only for those who check it.
-  const [known, signed] = await node.printed(/"tx_hash":"(\w+)","wait_until":"NONE"/, /"signed_tx_base64":"([^"]+)"/);
-  const bytes = Buffer.from(signed, "base64");
-  // The nonce is after the signer and the key: another one makes another hash.
-  bytes[4 + bytes.readUInt32LE(0) + 33] ^= 1;
-  await input.fill(bytes.toString("base64"));
-  await follow.click();
-  await page.getByText("The node does not know this transaction").waitFor();
-  const hash = new URL(page.url()).hash.split("/")[2];
-  assert.match(hash, /^\w{43,44}$/);
-  assert.notEqual(hash, known);
+  assert.equal(requests.length, 1);
   assertNoErrors(tab);
   await tab.close();
 });
@@ -277,6 +285,14 @@ test("the response is shown with every digit", async () => {
     await raw.locator("summary", { hasText: new RegExp(`^${name}\\{`) }).click();
   const leaf = raw.locator(".leaf", { hasText: "gas_burnt" }).first();
   assert.equal(await leaf.textContent(), `gas_burnt: ${huge}`);
+  // So it is in a browser whose `JSON.parse` does not pass the text of a number.
+  await page.addInitScript(() => {
+    const parse = JSON.parse;
+    JSON.parse = (text, reviver) => parse(text, reviver && ((name, value) => reviver(name, value, {})));
+  });
+  await page.reload();
+  await page.getByRole("treeitem").first().click();
+  assert.ok((await details.textContent()).includes(`18446744.07 Tgas${huge}`));
   assertNoErrors(tab);
   await tab.close();
 });

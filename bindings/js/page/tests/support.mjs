@@ -38,21 +38,11 @@ export async function startNode(...args) {
     child.once("exit", (code) => reject(new Error(`the node exited with ${code} before it listened`)));
   });
   // All lines are read, because the node blocks when the pipe is full.
-  const printed = [];
-  lines.on("line", (line) => printed.push(line));
+  lines.on("line", () => undefined);
   const url = /http:\S+/.exec(first)?.[0];
   if (url === undefined) throw new Error(`no URL in ${first}`);
   return {
     url,
-    /** The first groups of these patterns in the lines of the node; waits until all of them
-     *  match */
-    async printed(...patterns) {
-      for (;;) {
-        const matches = patterns.map((pattern) => printed.map((line) => pattern.exec(line)?.[1]).find(Boolean));
-        if (matches.every(Boolean)) return matches;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    },
     async stop() {
       if (child.exitCode !== null) return;
       const ended = new Promise((resolve) => child.once("exit", resolve));
@@ -116,13 +106,11 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 /** What axe finds on a page: contrast, names, roles */
 export async function axeViolations(page) {
   // A colour that is still changing is none to judge.
-  await page.evaluate(() =>
-    Promise.all(
-      document
-        .getAnimations()
-        .map((animation) => animation.effect.getTiming().iterations === Infinity || animation.finished),
-    ),
-  );
+  await page.evaluate(() => {
+    const ending = document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== Infinity);
+    // One whose element is drawn again is cancelled.
+    return Promise.all(ending.map(({ finished }) => finished.catch(() => undefined)));
+  });
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() =>
     globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }),
@@ -166,4 +154,92 @@ export async function request(node, method, params) {
 /** Number of pixels by which the page is wider than its window */
 export function overflow(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
+
+/** Texts and icons that lie over others, as pairs, with the pixels that they share. A text is
+ *  measured where it is visible: within each ancestor that clips it. */
+export function overlaps(page) {
+  return page.evaluate(() => {
+    /** Pixels that two boxes may share: a line is a little lower than its letters may be */
+    const tolerance = { width: 2, height: 3 };
+    const isClipping = (element) => getComputedStyle(element).overflow !== "visible";
+    const intersection = (a, b) => ({
+      left: Math.max(a.left, b.left),
+      top: Math.max(a.top, b.top),
+      right: Math.min(a.right, b.right),
+      bottom: Math.min(a.bottom, b.bottom),
+    });
+    const visible = (box, parent) => {
+      let shown = box;
+      for (let element = parent; element !== null; element = element.parentElement) {
+        const { visibility, clipPath } = getComputedStyle(element);
+        if (visibility === "hidden" || clipPath !== "none") return null;
+        if (isClipping(element)) shown = intersection(shown, element.getBoundingClientRect());
+      }
+      return shown.right - shown.left > 0 && shown.bottom - shown.top > 0 ? shown : null;
+    };
+    const boxes = [];
+    const add = (owner, parent, name, rects) => {
+      for (const rect of rects) {
+        const box = visible(rect, parent);
+        if (box !== null) boxes.push({ ...box, owner, name });
+      }
+    };
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let text = walker.nextNode(); text !== null; text = walker.nextNode()) {
+      if (text.data.trim() === "" || text.parentElement.closest("script, noscript, option")) continue;
+      range.selectNodeContents(text);
+      add(text, text.parentElement, text.data.trim().slice(0, 40), range.getClientRects());
+    }
+    for (const icon of document.querySelectorAll("svg.icon, svg.logo")) {
+      add(icon, icon.parentElement, "an icon", icon.getClientRects());
+    }
+    const found = new Set();
+    boxes.forEach((a, index) => {
+      for (const b of boxes.slice(index + 1)) {
+        if (a.owner === b.owner) continue;
+        const { left, top, right, bottom } = intersection(a, b);
+        const [width, height] = [right - left, bottom - top];
+        if (width > tolerance.width && height > tolerance.height)
+          found.add(`“${a.name}” and “${b.name}”: ${width.toFixed()} by ${height.toFixed()} pixels`);
+      }
+    });
+    return [...found];
+  });
+}
+
+/** Goes through the page by Tab: what can be used and was not reached, and what was reached and
+ *  cannot be seen: it has no outline, or is not in the window */
+export async function tabStops(page) {
+  const wanted = await page.evaluate(() => {
+    // Tab goes on where the focus was last: at the start of the page.
+    const start = document.createElement("span");
+    start.tabIndex = -1;
+    document.body.prepend(start);
+    start.focus();
+    start.remove();
+    const usable = [...document.querySelectorAll("a[href], button, input, textarea, summary, [tabindex='0']")];
+    const shown = usable.filter(
+      (element) => !element.disabled && element.tabIndex >= 0 && element.checkVisibility({ visibilityProperty: true }),
+    );
+    shown.forEach((element, index) => (element.dataset.stop = index));
+    return shown.map((element) => (element.getAttribute("aria-label") ?? element.textContent ?? "").slice(0, 40));
+  });
+  const reached = new Set();
+  const unseen = [];
+  for (let presses = 0; presses <= wanted.length; presses += 1) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate(() => {
+      const element = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      const { left, top, right, bottom } = element.getBoundingClientRect();
+      const isInWindow = right > 0 && bottom > 0 && left < innerWidth && top < innerHeight;
+      return { index: element.dataset?.stop, isSeen: outlineStyle !== "none" && outlineWidth !== "0px" && isInWindow };
+    });
+    if (stop.index === undefined || reached.has(Number(stop.index))) break;
+    reached.add(Number(stop.index));
+    if (!stop.isSeen) unseen.push(wanted[Number(stop.index)]);
+  }
+  return { missed: wanted.filter((_, index) => !reached.has(index)), unseen };
 }
