@@ -57,19 +57,36 @@ fn describe(hash: CryptoHash, engine: &Engine, snapshot: &impl Snapshot) -> Resu
         Some(status) => serde_json::from_slice(status.transaction()?.fragment).unwrap_or_default(),
         None => Value::Null,
     };
-    let actions = transaction["actions"].as_array().map_or(&[][..], Vec::as_slice);
-    let name = |action: &Value| match action {
-        Value::Object(members) => members.keys().next().cloned(),
-        other => other.as_str().map(str::to_owned),
-    };
+    let actions = with_delegated(&transaction["actions"]);
     let called = actions.iter().find_map(|action| action["FunctionCall"]["method_name"].as_str());
     Ok(json!({
         "tx_hash": hash.to_string(),
         "signer_id": transaction["signer_id"],
         "receiver_id": transaction["receiver_id"],
-        "actions": actions.iter().take(LISTED_ACTIONS).filter_map(name).collect::<Vec<_>>(),
+        "actions": actions.iter().take(LISTED_ACTIONS).filter_map(|it| name(it)).collect::<Vec<_>>(),
         "method_name": called,
     }))
+}
+
+/// The actions of a transaction; a delegated action is followed by those in it
+fn with_delegated(actions: &Value) -> Vec<&Value> {
+    let mut all = Vec::new();
+    for action in actions.as_array().into_iter().flatten() {
+        all.push(action);
+        let content = action.as_object().and_then(|members| members.values().next());
+        let Some(payload) = content.map(|content| &content["delegate_action"]) else { continue };
+        let delegated =
+            payload["actions"].as_array().or_else(|| payload["V2"]["actions"].as_array());
+        all.extend(delegated.into_iter().flatten());
+    }
+    all
+}
+
+fn name(action: &Value) -> Option<&str> {
+    match action {
+        Value::Object(members) => members.keys().next().map(String::as_str),
+        other => other.as_str(),
+    }
 }
 
 fn with_block(transaction: &Value, block: BlockPoint, time: Option<u64>) -> Value {
@@ -77,4 +94,21 @@ fn with_block(transaction: &Value, block: BlockPoint, time: Option<u64>) -> Valu
     entry["height"] = block.height.into();
     entry["timestamp_nanosec"] = time.map(|time| time.to_string()).into();
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delegated_action_is_followed_by_those_in_it() {
+        let call = json!({ "FunctionCall": { "method_name": "mint" } });
+        for payload in [json!({ "actions": [call] }), json!({ "V2": { "actions": [call] } })] {
+            let actions = json!(["CreateAccount", { "Delegate": { "delegate_action": payload } }]);
+            let all = with_delegated(&actions);
+            let names: Vec<_> = all.iter().filter_map(|action| name(action)).collect();
+            assert_eq!(names, ["CreateAccount", "Delegate", "FunctionCall"]);
+        }
+        assert!(with_delegated(&Value::Null).is_empty());
+    }
 }

@@ -66,6 +66,14 @@ export function decoded(base64: string): string | null {
   return `${bytes.length} ${bytes.length === 1 ? "byte" : "bytes"}: 0x${first}${bytes.length > SHOWN_BYTES ? "…" : ""}`;
 }
 
+/** Local date and time, to seconds: `2026-01-31 09:05:00` */
+export function moment(date: Date): string {
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()]
+    .map((number) => String(number).padStart(2, "0"))
+    .join("-");
+  return `${day} ${timeOfDay(date)}`;
+}
+
 /** Local time of day, to seconds */
 export function timeOfDay(date: Date): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()]
@@ -79,7 +87,9 @@ export function span(from: Date, to: Date): string {
   return Math.abs(seconds) < 600 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`;
 }
 
-/** A time with `shown`, or its time of day, and its date on hover */
-export function timeElement(date: Date, shown: string = timeOfDay(date)): HTMLTimeElement {
-  return h("time", { datetime: date.toISOString(), title: `${date.toLocaleString()} (block time)` }, shown);
+/** A block time with `shown`, or its time of day, with its date if that is not today */
+export function timeElement(date: Date, shown?: string): HTMLTimeElement {
+  const isToday = date.toDateString() === new Date().toDateString();
+  const text = shown ?? (isToday ? timeOfDay(date) : moment(date));
+  return h("time", { datetime: date.toISOString(), title: `${moment(date)} (block time)` }, text);
 }

@@ -1,9 +1,9 @@
 // Routes in the fragment of the URL, so that every screen can be linked to:
-// `#/tx/<hash>/<signer>`, `#/receipt/<id>`, `#/config`, `#/config/<block>/<block>`.
+// `#/tx/<hash>/<signer>/<receipt>`, `#/receipt/<id>`, `#/config`, `#/config/<block>/<block>`.
 
 export type Route =
   | { page: "home" }
-  | { page: "transaction"; hash: string; signer: string | null }
+  | { page: "transaction"; hash: string; signer: string | null; receipt: string | null }
   | { page: "receipt"; id: string }
   | { page: "config"; block: string; other: string | null }
   | { page: "nothing"; fragment: string };
@@ -11,16 +11,21 @@ export type Route =
 /** The route of a fragment */
 export function routeOf(fragment: string): Route {
   const parts = fragment.replace(/^#\/?/, "").split("/").map(decode);
-  const [page, first, second] = parts;
+  const [page, first, second, third] = parts;
   const isLong = parts.length > 3;
-  if (page === "tx" && first && !isLong) return { page: "transaction", hash: first, signer: second || null };
+  if (page === "tx" && first && parts.length <= 4)
+    return { page: "transaction", hash: first, signer: second || null, receipt: third || null };
   if (page === "receipt" && first && !second) return { page: "receipt", id: first };
   if (page === "config" && !isLong) return { page: "config", block: first || "final", other: second || null };
   return page === "" && parts.length === 1 ? { page: "home" } : { page: "nothing", fragment };
 }
 
-export function transactionFragment(hash: string, signer: string | null): string {
-  return signer ? `#/tx/${encodeURIComponent(hash)}/${encodeURIComponent(signer)}` : `#/tx/${encodeURIComponent(hash)}`;
+/** The fragment of a transaction, with a receipt that is opened */
+export function transactionFragment(hash: string, signer: string | null, receipt: string | null = null): string {
+  const parts = ["#/tx", hash, signer ?? "", receipt ?? ""].map((part, index) =>
+    index === 0 ? part : encodeURIComponent(part),
+  );
+  return parts.join("/").replace(/\/+$/, "");
 }
 
 export function receiptFragment(id: string): string {

@@ -50,12 +50,13 @@ const opened = (selector) => async (page) => {
 /** Checks the proof, and shows the path of a receipt */
 async function checked(page) {
   await page.getByText("The transaction is final").waitFor();
+  await page.locator(".step:not(.is-refund)").nth(2).click();
   await page.getByRole("button", { name: "Check in this browser" }).click();
   await page.locator(".proof .verdict").waitFor();
-  const toggle = page.getByRole("button", { name: "Path of" });
-  if ((await toggle.count()) === 0) return;
-  await toggle.last().click();
-  await page.locator(".proof-path").waitFor();
+  for (const toggle of await page.getByRole("button", { name: "Path of" }).all()) {
+    await toggle.click();
+    await page.locator(".proof-path").last().waitFor();
+  }
 }
 
 /** Lets the node report milestones one after the other, up to the last of these, and then wait: a
@@ -83,6 +84,21 @@ const atMilestones =
   };
 const reached = (milestone) => (page) =>
   page.locator(`.at-${milestone.toLowerCase().replace("_", "-")} time.seen`).waitFor();
+
+/** Gives methods and accounts long names, as a real network has them */
+const longNames = (page) =>
+  page.route(`${node.url}/`, async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    const response = await route.fetch();
+    const names = {
+      method_name: (name) => `${name}_and_then_resolve_the_transfer_of_all_tokens`,
+      receiver_id: (name) => `a-rather-long-name-of-a-contract.${name}`,
+      executor_id: (name) => `a-rather-long-name-of-a-contract.${name}`,
+      signer_id: (name) => `a-rather-long-name-of-a-contract.${name}`,
+    };
+    const body = JSON.stringify(await response.json(), (name, value) => names[name]?.(value) ?? value);
+    await route.fulfill({ response, body });
+  });
 
 /** Lets the node change an outcome, so that the check of the proof finds it */
 const liar = (page) =>
@@ -113,6 +129,7 @@ const SCREENS = [
     atMilestones("NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED"),
   ],
   ["final", () => path(across), drawn],
+  ["long-names", () => path(across), checked, longNames],
   ["receipt", () => path(across), opened(".step:not(.is-refund) >> nth=2")],
   ["failed", () => path(failed), opened(".step.is-failure")],
   ["proof", () => path(across), checked],
@@ -154,6 +171,10 @@ for (const [name, address, ready, change] of SCREENS) {
       }
       assert.ok((await overflow(page)) <= 0, `${name} is wider than ${width} pixels`);
       assert.deepEqual(await overlaps(page), [], `${name} at ${width} pixels`);
+      // Where time runs down, the tree has the width of the window.
+      const narrow = page.locator(".viewport:has(.picture:not(.is-wide))");
+      const scrolled = await narrow.evaluateAll((all) => all.map((it) => it.scrollWidth - it.clientWidth));
+      assert.ok(Math.max(0, ...scrolled) <= 0, `the tree of ${name} scrolls sideways at ${width} pixels`);
       const { missed, unseen } = await tabStops(page);
       assert.deepEqual({ missed, unseen }, { missed: [], unseen: [] }, `${name} at ${width} pixels`);
     }

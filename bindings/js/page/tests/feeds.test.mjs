@@ -74,8 +74,8 @@ test("a node with files has a list, says that no blocks come in, and has no conf
     // The example in the empty box exists.
     assert.ok(hashes.has(await page.getByLabel("Hash, or signed transaction in base64").getAttribute("placeholder")));
     const line = page.locator("#chain");
-    await line.getByText("not following any feed").waitFor();
-    await line.getByText("no configuration").waitFor();
+    await line.getByText("no feed", { exact: true }).waitFor();
+    await line.getByText("unknown network").waitFor();
     assert.equal(await page.getByRole("button", { name: "Watch the newest" }).isVisible(), false);
     await checked(tab, "home");
     await saveScreenshot(page, `files-home-${options.viewport ? "phone" : "desktop"}`, { fullPage: true });
@@ -87,9 +87,10 @@ test("without blocks coming in, nothing is live and no lane is drawn for shards 
   const unfinished = transactions.at(-1);
   const tab = await browser.open(files, path(unfinished));
   const { page } = tab;
-  await page.getByText("No blocks come in").waitFor();
+  await page.getByText("This node receives no blocks").waitFor();
   assert.equal(await page.getByText("Live").count(), 0);
   assert.equal(await page.locator(".live").count(), 0);
+  await page.locator(".status").getByText("Not complete in the blocks of this node").waitFor();
   const executed = transactions.find(({ signer_id, receiver_id }) => signer_id !== receiver_id);
   await page.goto(`${files.url}${path(executed)}`);
   await page.getByRole("treeitem").first().waitFor();
@@ -106,7 +107,7 @@ test("without blocks coming in, nothing is live and no lane is drawn for shards 
 test("the configuration page says what is missing", async () => {
   const tab = await browser.open(files, "/#/config");
   const { page } = tab;
-  await page.getByRole("alert").getByText("This node has no protocol configuration at all").waitFor();
+  await page.getByRole("alert").getByText("This node has no protocol configuration, because").waitFor();
   await page.getByText("--configs DIRECTORY").waitFor();
   assert.equal(await page.getByText("Try another height").count(), 0);
   assert.equal(await page.title(), "Configuration final · Milepost");
@@ -130,7 +131,7 @@ test("a followed feed is named so, and a list of its transactions is there", asy
   const tab = await browser.open(node);
   const { page } = tab;
   // The blocks of the practice chain are older than a feed may be.
-  await page.locator("#chain.is-behind").getByText("the feed is behind").waitFor();
+  await page.locator("#chain.is-behind").getByText("behind the feed").waitFor();
   let feed = "followed";
   await page.route("**/status", async (route) => {
     const response = await route.fetch();
@@ -144,8 +145,8 @@ test("a followed feed is named so, and a list of its transactions is there", asy
   await page.goto(`${node.url}/#/tx/GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T/alice.near`);
   await page.getByText("Live: waiting for INCLUDED").waitFor();
   feed = "behind";
-  await page.locator("#chain.is-behind").getByText("the feed is behind").waitFor();
-  await page.getByText("The feed of this node is behind").waitFor();
+  await page.locator("#chain.is-behind").getByText("behind the feed").waitFor();
+  await page.getByText("This node is behind its feed").waitFor();
   assert.equal(await page.getByText("Live").count(), 0);
   await tab.close();
 });

@@ -44,8 +44,10 @@ const panel = (page) => page.locator(".proof");
 const check = async (page) => {
   await page.getByRole("button", { name: "Check in this browser" }).click();
   await page.locator(".proof .verdict").waitFor();
-  const badges = await page.locator(".checked .badge").allTextContents();
-  return { verdict: await page.locator(".proof .verdict").textContent(), badges };
+  const labels = (all) => all.map((mark) => mark.getAttribute("aria-label"));
+  const marks = await page.locator(".step .mark[role='img']").evaluateAll(labels);
+  const named = await page.locator(".checked .badge").allTextContents();
+  return { verdict: await page.locator(".proof .verdict").textContent(), marks, named };
 };
 /** Changes the responses to JSON-RPC */
 const changeAnswer = (change) => (page) =>
@@ -78,17 +80,18 @@ for (const [device, options] of [
           () => performance.getEntriesByType("resource").filter(({ name }) => /proof-\w+.*\.wasm$/.test(name)).length,
         );
       assert.equal(await loaded(), 0, "the module is loaded before it is asked for");
-      const { verdict, badges } = await check(page);
+      const { verdict, marks, named } = await check(page);
       const { receipts_outcome: receipts } = await answer();
       assert.match(verdict, /^Verified in this browser All \d+ outcomes and the final status/);
-      assert.deepEqual(badges, Array(receipts.length + 1).fill("Verified in this browser"));
+      assert.deepEqual(marks, Array(receipts.length + 1).fill("Verified in this browser"));
+      // What is verified is not listed again below the verdict.
+      assert.deepEqual(named, []);
       assert.equal(await loaded(), 1);
-      // Beside the headline and each step of the road, too.
       assert.equal(await page.locator(".summary .mark.is-verified").count(), 1);
-      assert.equal(await page.locator(".step .mark.is-verified").count(), receipts.length + 1);
-      await page.getByText("It is the newest final block that this node names in its status.").waitFor();
+      await page.getByText("This node names it as its newest final block.").waitFor();
+      await page.getByRole("treeitem").nth(1).click();
       assert.equal(await page.locator(".proof-path").count(), 0);
-      const toggle = page.getByRole("button", { name: "Path of receipt" }).first();
+      const toggle = page.locator(".details").getByRole("button", { name: "Path of" });
       await toggle.click();
       const picture = page.locator(".proof-path");
       const name = await picture.getAttribute("aria-label");
@@ -102,9 +105,7 @@ for (const [device, options] of [
       assert.ok((await overflow(page)) <= 0, "the page is wider than its window");
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() =>
-        globalThis.axe.run(document.querySelector(".proof"), {
-          runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"],
-        }),
+        globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }),
       );
       assert.deepEqual(
         violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`),
@@ -124,14 +125,15 @@ for (const colorScheme of ["light", "dark"]) {
     const change = changeAnswer(({ receipts_outcome: receipts }) => (receipts.at(-1).outcome.gas_burnt += 1));
     const tab = await open({ colorScheme }, change);
     const { page } = tab;
-    const { verdict, badges } = await check(page);
-    assert.match(verdict, /^Wrong 1 of \d+ outcomes are not those of the chain\.$/);
-    assert.equal(badges.pop(), "Wrong");
-    assert.deepEqual([...new Set(badges)], ["Verified in this browser"]);
+    const { verdict, marks, named } = await check(page);
+    assert.match(verdict, /^Wrong The chain has other values for 1 of \d+ outcomes\.$/);
+    assert.deepEqual(named, ["Wrong"]);
+    assert.equal(marks.filter((mark) => mark === "Wrong").length, 1);
+    assert.equal(marks.filter((mark) => mark !== "Verified in this browser").length, 1);
     const found = await page.locator(".checked .why .hash").allTextContents();
     assert.equal(found.length, 2);
     assert.notEqual(found[0], found[1]);
-    await page.getByRole("button", { name: "Path of receipt" }).last().click();
+    await page.locator(".checked").getByRole("button", { name: "Path of" }).click();
     await page.locator(".proof-path").waitFor();
     assert.ok(
       (await page.locator(".proof-path").getAttribute("aria-label")).includes(
@@ -156,9 +158,10 @@ test("a changed outcome of the transaction leaves nothing verified", async () =>
     {},
     changeAnswer(({ transaction_outcome: own }) => own.outcome.logs.push("one more")),
   );
-  const { verdict, badges } = await check(tab.page);
-  assert.match(verdict, /^Wrong 1 of/);
-  assert.deepEqual([badges[0], ...new Set(badges.slice(1))], ["Wrong", "Unverifiable"]);
+  const { verdict, marks, named } = await check(tab.page);
+  assert.match(verdict, /^Wrong The chain has other values for 1 of/);
+  assert.deepEqual([marks[0], ...new Set(marks.slice(1))], ["Wrong", "Unverifiable"]);
+  assert.deepEqual([named[0], ...new Set(named.slice(1))], ["Wrong", "Unverifiable"]);
   await tab.page.getByText("The outcome that created it is not verified.").first().waitFor();
   await tab.close();
 });
@@ -168,9 +171,10 @@ test("a changed final status is wrong, and the outcomes are verified", async () 
     {},
     changeAnswer((result) => (result.status = { SuccessValue: "bGll" })),
   );
-  const { verdict, badges } = await check(tab.page);
+  const { verdict, marks, named } = await check(tab.page);
   assert.match(verdict, /^Wrong The status of the answer is another one/);
-  assert.deepEqual([...new Set(badges)], ["Verified in this browser"]);
+  assert.deepEqual([...new Set(marks)], ["Verified in this browser"]);
+  assert.deepEqual(named, []);
   await tab.close();
 });
 
@@ -179,9 +183,11 @@ test("headers that do not lead to the trusted block are wrong", async () => {
     {},
     changeProof(({ headers }) => (headers[0].inner_lite.height += 1)),
   );
-  const { verdict, badges } = await check(tab.page);
+  const { verdict, marks, named } = await check(tab.page);
   assert.match(verdict, /^Wrong proof\.headers/);
-  assert.deepEqual([...new Set(badges)], ["Unverifiable"]);
+  // No outcome has a verdict of its own.
+  assert.deepEqual([...new Set(marks)], ["Unverifiable"]);
+  assert.deepEqual(named, []);
   await tab.close();
 });
 
@@ -192,12 +198,12 @@ test("a hash that is entered is the one that is trusted", async () => {
   const field = page.getByLabel("Hash of a block that you trust");
   await field.fill(head.hash);
   assert.match((await check(page)).verdict, /^Verified in this browser/);
-  await page.getByText("It is the hash that you entered.").waitFor();
+  await page.getByText("You entered this hash.").waitFor();
   assert.ok((await panel(page).textContent()).includes(head.hash));
   await field.fill(transaction.tx_hash);
-  const { verdict, badges } = await check(page);
-  assert.match(verdict, /^Unverifiable The node gave no proof: /);
-  assert.deepEqual([...new Set(badges)], ["Unverifiable"]);
+  const { verdict, marks } = await check(page);
+  assert.match(verdict, /^Unverifiable The node returned no proof: /);
+  assert.deepEqual([...new Set(marks)], ["Unverifiable"]);
   await tab.close();
 });
 

@@ -161,7 +161,7 @@ export function overflow(page) {
 export function overlaps(page) {
   return page.evaluate(() => {
     /** Pixels that two boxes may share: a line is a little lower than its letters may be */
-    const tolerance = { width: 2, height: 3 };
+    const tolerance = { width: 1, height: 1 };
     const isClipping = (element) => getComputedStyle(element).overflow !== "visible";
     const intersection = (a, b) => ({
       left: Math.max(a.left, b.left),
@@ -170,7 +170,7 @@ export function overlaps(page) {
       bottom: Math.min(a.bottom, b.bottom),
     });
     const visible = (box, parent) => {
-      let shown = box;
+      let shown = intersection(box, box);
       for (let element = parent; element !== null; element = element.parentElement) {
         const { visibility, clipPath } = getComputedStyle(element);
         if (visibility === "hidden" || clipPath !== "none") return null;
@@ -241,5 +241,6 @@ export async function tabStops(page) {
     reached.add(Number(stop.index));
     if (!stop.isSeen) unseen.push(wanted[Number(stop.index)]);
   }
+  await page.evaluate(() => document.activeElement?.blur());
   return { missed: wanted.filter((_, index) => !reached.has(index)), unseen };
 }

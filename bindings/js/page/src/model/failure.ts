@@ -64,7 +64,7 @@ const SENTENCES: Record<string, Sentence> = {
   CreateAccountOnlyByRegistrar: (error) =>
     `Only the registrar may create the account ${account(error, "with this name")}`,
   OnlyImplicitAccountCreationAllowed: (error) =>
-    `The account ${account(error, "with this name")} comes to be by a transfer only`,
+    `Only a transfer can create the account ${account(error, "with this name")}`,
   ActorNoPermission: (error, who) =>
     `${member(error, "actor_id", "The sender")} may not do this to ${account(error, who)}`,
   AddKeyAlreadyExists: (error, who) => `${account(error, who)} has this key already`,

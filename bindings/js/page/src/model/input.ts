@@ -1,5 +1,6 @@
-// What was typed into a box: a hash, a signed transaction, or something that is neither, which is
-// explained in the words of the box. Whether a signed transaction can be read, the engine says.
+// What was typed into a box: a hash, a link that contains one, a signed transaction, or something
+// that is none of these, which is explained in the words of the box. Whether a signed transaction
+// can be read, the node says.
 
 import type { TransactionParams } from "../rpc";
 
@@ -8,43 +9,63 @@ import type { TransactionParams } from "../rpc";
 export const ANY_ACCOUNT = "system";
 /** Lengths of base58 of 32 bytes: longer input is a signed transaction */
 const HASH_LENGTHS = { min: 32, max: 44 };
+/** A hash in a link, where shorter words may be anything; all but one in 10^5 have this length */
+const HASH_IN_LINK = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
+/** With or without a scheme; neither a hash nor base64 has a dot or a colon */
+const LINK = /^(https?:\/\/\S+|[\w-]+([.:][\w-]+)+[/?#]\S*)$/i;
+const ACCOUNT = /^(?=.{2,64}$)[a-z0-9]+([-_.][a-z0-9]+)*$/;
 
-/** The request for what was typed; `null` if nothing was */
-export function paramsOf(transaction: string, signer: string): TransactionParams | null {
-  const encoded = withoutBlanks(transaction);
-  if (encoded === "") return null;
-  if (encoded.length > HASH_LENGTHS.max) return { signed_tx_base64: encoded };
-  return { tx_hash: encoded, sender_account_id: signer.trim() || ANY_ACCOUNT };
+/** The request for what was typed, or why there is none; `null` if nothing was typed */
+export type Input = { params: TransactionParams } | { problem: string } | null;
+
+/** Reads what was typed into the boxes for a transaction and its signer */
+export function readInput(transaction: string, signer: string): Input {
+  const typed = transaction.trim();
+  if (typed === "") return null;
+  const account = signer.trim();
+  if (account !== "" && !ACCOUNT.test(account))
+    return {
+      problem:
+        "The signer is not an account. Accounts have small letters and digits, with “.”, “-” or “_” between them.",
+    };
+  if (LINK.test(typed)) {
+    const hash = typed.split(/[/?#&=]/).find((word) => HASH_IN_LINK.test(word));
+    if (hash === undefined) return { problem: "This link contains no hash of a transaction." };
+    return { params: { tx_hash: hash, sender_account_id: account || ANY_ACCOUNT } };
+  }
+  // Pasted text may have line breaks.
+  const encoded = typed.replace(/\s+/g, "");
+  const problem =
+    encoded.length > HASH_LENGTHS.max ? signedProblem(encoded) : hashProblem(typed.replace(/[\r\n]+/g, ""));
+  if (problem !== null) return { problem };
+  if (encoded.length > HASH_LENGTHS.max) return { params: { signed_tx_base64: encoded } };
+  return { params: { tx_hash: encoded, sender_account_id: account || ANY_ACCOUNT } };
 }
 
-/** Why the text is no hash and no signed transaction, as far as its characters say; `null` if they
- *  do not */
-export function inputProblem(transaction: string, signer: string): string | null {
-  const encoded = withoutBlanks(transaction);
-  if (encoded === "") return null;
-  const isHash = encoded.length <= HASH_LENGTHS.max;
-  if (/^\d+$/.test(encoded) && isHash)
-    return "This is a number. Blocks have no page here: enter the hash of a transaction, or the id of a receipt.";
-  if (isHash && /^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/.test(encoded))
-    return "This is an account. Accounts have no page here: enter the hash of one of its transactions.";
-  if (isHash) {
-    const wrong = /[^1-9A-HJ-NP-Za-km-z]/.exec(encoded);
-    if (wrong !== null)
-      return `“${wrong[0]}” (character ${wrong.index + 1}) cannot be in a hash: it has digits and letters, without 0, O, I and l.`;
-    if (encoded.length < HASH_LENGTHS.min)
-      return `This is too short for a hash: most have 43 or 44 characters, this has ${encoded.length}.`;
-  } else {
-    const wrong = /[^A-Za-z0-9+/=]/.exec(encoded);
-    if (wrong !== null)
-      return `“${wrong[0]}” (character ${wrong.index + 1}) cannot be in a signed transaction in base64, and this is too long for a hash.`;
-  }
-  const account = signer.trim();
-  if (account !== "" && !/^(?=.{2,64}$)[a-z0-9]+([-_.][a-z0-9]+)*$/.test(account))
-    return "The signer is not an account: those have small letters, digits and “.”, “-” or “_” between them.";
+/** Why a text is no hash, as far as its characters say */
+function hashProblem(typed: string): string | null {
+  const blank = typed.search(/\s/);
+  if (blank >= 0) return `A hash has no blanks. Character ${blank + 1} is one.`;
+  if (/^\d+$/.test(typed) && typed.length < HASH_LENGTHS.min)
+    return "This is a number. This page does not show blocks. Enter the hash of a transaction or the id of a receipt.";
+  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/.test(typed))
+    return "This is an account. This page does not show accounts. Enter the hash of one of its transactions.";
+  const wrong = /[^1-9A-HJ-NP-Za-km-z]/.exec(typed);
+  if (wrong !== null)
+    return `“${wrong[0]}” (character ${wrong.index + 1}) cannot be in a hash. A hash has digits and letters, without 0, O, I and l.`;
+  if (typed.length < HASH_LENGTHS.min)
+    return `This is too short for a hash. Most have 43 or 44 characters; this has ${typed.length}.`;
   return null;
 }
 
-/** An error of the engine or of the node about a request, in the words of the box */
+/** Why a text is no signed transaction, as far as its characters say */
+function signedProblem(encoded: string): string | null {
+  const wrong = /[^A-Za-z0-9+/=]/.exec(encoded);
+  if (wrong === null) return null;
+  return `This is too long for a hash. “${wrong[0]}” (character ${wrong.index + 1}) cannot be in a signed transaction in base64.`;
+}
+
+/** An error of the node about a request, in the words of the box */
 export function inWords(message: string): string {
   const [, member, path = "", rest] =
     /^(?:Failed parsing args: )?params\.(\w+)(?:\.(\S+))?: ([^]*)$/.exec(message) ?? [];
@@ -55,9 +76,4 @@ export function inWords(message: string): string {
     block_id: "This is not a block",
   };
   return member === undefined ? message : [names[member] ?? member, ...(path === "" ? [] : [path]), rest].join(": ");
-}
-
-/** Pasted text may have line breaks and spaces */
-function withoutBlanks(text: string): string {
-  return text.replace(/\s+/g, "");
 }

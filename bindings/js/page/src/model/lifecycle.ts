@@ -129,7 +129,7 @@ function receiptTitle(receipt: Json): string {
   return isObject(body) ? (Object.keys(body)[0] ?? "receipt").toLowerCase() : "receipt";
 }
 
-/** The method that the actions call, else their names */
+/** The method that the actions call, else their names; a delegated action has those in it */
 export function actionsTitle(actions: Json): string {
   const titles = list(actions).map(actionTitle);
   const method = list(actions)
@@ -144,6 +144,9 @@ export function actionTitle(action: Json): string {
   if (!isObject(action)) return spacedWords(text(action) ?? "action");
   const [name] = Object.keys(action);
   if (name === undefined) return "action";
+  const payload = at(action, name, "delegate_action");
+  const delegated = list(at(payload, "actions") ?? at(payload, "V2", "actions"));
+  if (delegated.length > 0) return actionsTitle(delegated);
   const deposit = integer(at(action, name, "deposit"));
   if (name === "Transfer" && deposit !== null) return `transfer ${near(deposit)}`;
   const method = text(at(action, name, "method_name"));

@@ -21,16 +21,16 @@ export const MEANING: Record<Milestone, string> = {
   EXECUTED_OPTIMISTIC: "executed, in blocks that may still be reverted",
   INCLUDED_FINAL: "in a final block",
   EXECUTED: "executed, and included in a final block",
-  FINAL: "executed with all refunds, in final blocks only",
+  FINAL: "executed with all refunds, in final blocks",
 };
 
 /** What must happen until a milestone is reached, after `Waiting` */
 export const AWAITED: Record<Milestone, string> = {
-  NONE: "to hear of it",
+  NONE: "to be known",
   INCLUDED: "for a block that includes it",
   EXECUTED_OPTIMISTIC: "for its receipts to be executed",
   INCLUDED_FINAL: "for the block that includes it to be final, usually two blocks later",
-  EXECUTED: "for both: that its receipts are executed, and that the block that includes it is final",
+  EXECUTED: "for its receipts to be executed and for the block that includes it to be final",
   FINAL: "for its refunds, and for the blocks of all its receipts to be final",
 };
 

@@ -48,10 +48,14 @@ function read(item: Json, kind: string, label: string): RecentTransaction {
   };
 }
 
-/** The method that is called, or the first action, and the others */
+/** The method that is called, or the first action, and the others; a delegated action is named by
+ *  those in it */
 function actionsOf(item: Json): [kind: string, label: string] {
-  const actions = list(at(item, "actions")).map((name) => spacedWords(text(name) ?? "action"));
+  const names = list(at(item, "actions")).map((name) => spacedWords(text(name) ?? "action"));
+  const isDelegated = names.some((name) => name.startsWith("delegate"));
+  const actions = names.filter((name) => !name.startsWith("delegate"));
   const method = text(at(item, "method_name"));
-  const kind = method === null ? (actions[0] ?? "no action") : `${method}()`;
-  return [kind, actions.length > 1 ? `${actions.length} actions: ${actions.join(", ")}` : ""];
+  const kind = method === null ? (actions[0] ?? names[0] ?? "no action") : `${method}()`;
+  const all = actions.length > 1 ? [`${actions.length} actions: ${actions.join(", ")}`] : [];
+  return [kind, [...(isDelegated ? ["delegated"] : []), ...all].join(", ")];
 }

@@ -72,7 +72,7 @@ export async function check(hash: string, result: Json, trusted: string, signal:
   const loaded = await verifier();
   const query = `include=outcomes,proof&block=${encodeURIComponent(trusted)}`;
   const { status, body } = await document(`/tx/${encodeURIComponent(hash)}?${query}`, signal);
-  if (status !== 200) return nothing(result, "unverifiable", `The node gave no proof: ${messageOf(body)}`);
+  if (status !== 200) return nothing(result, "unverifiable", `The node returned no proof: ${messageOf(body)}`);
   let proof: Proof | null;
   try {
     // No integer of a proof is rounded: its times are strings.
@@ -133,13 +133,13 @@ function collect(
   const rest = outcomes.filter(({ verdict }) => verdict === "unverifiable").length;
   const [verdict, why]: [VerificationResult, string | null] =
     wrong.size > 0
-      ? ["wrong", `${wrong.size} of ${outcomes.length} outcomes are not those of the chain.`]
+      ? ["wrong", `The chain has other values for ${wrong.size} of ${outcomes.length} outcomes.`]
       : statusProblem !== null
         ? ["wrong", statusProblem]
         : rest > 0
-          ? ["unverifiable", `${rest} of ${outcomes.length} outcomes are not proven yet.`]
+          ? ["unverifiable", `Not proven yet: ${rest} of ${outcomes.length} outcomes.`]
           : !proven.is_complete
-            ? ["unverifiable", `Outcomes of ${proven.pending_receipts.length} receipts are missing.`]
+            ? ["unverifiable", `Receipts without an outcome: ${proven.pending_receipts.length}.`]
             : ["verified", null];
   const unprovable = new Map<string, number>();
   for (const { member } of proven.unprovable) unprovable.set(member, (unprovable.get(member) ?? 0) + 1);

@@ -1,6 +1,7 @@
 // The panel that checks an answer in this browser: which block is trusted and where its hash is
-// from, a verdict for the answer and for each outcome, and the path of each as a picture. The
-// module that checks is loaded when it is asked for.
+// from, a verdict for the answer, and each outcome that is wrong or not proven. Verdicts of all
+// outcomes are marks in the tree; the path of each is a picture in its details. The module that
+// checks is loaded when it is asked for.
 
 import "../style/proof.css";
 
@@ -41,8 +42,8 @@ export class ProofPanel {
   private readonly verdict = h("div", { role: "status" });
   private readonly outcomes = h("div", {});
   private result: Json = null;
-  /** By the id of the outcome, `answer` for the whole answer */
-  private readonly verdicts = new Map<string, VerificationResult>();
+  private answer: VerificationResult | null = null;
+  private checked = new Map<string, CheckedOutcome>();
   /** Cancels a check when there is another answer */
   private current = new AbortController();
 
@@ -57,7 +58,7 @@ export class ProofPanel {
       h(
         "p",
         { class: "soft" },
-        "The outcomes of this answer can be checked against the hash of a block, so that the node need not be trusted.",
+        "Your browser can check this answer against the hash of a block that you trust. You then need not trust the node.",
       ),
       h(
         "form",
@@ -78,20 +79,23 @@ export class ProofPanel {
     const isFirst = this.verdict.childElementCount === 0;
     replace(this.verdict, !isFirst && h("p", { class: "soft" }, "The answer has changed since it was checked."));
     replace(this.outcomes);
-    this.verdicts.clear();
+    this.answer = null;
+    this.checked.clear();
     this.mark();
   }
 
-  /** Shows the verdicts beside the outcomes and the headline of the screen */
+  /** Shows the verdicts beside the outcomes and the headline of the screen, and the path of the
+   *  outcome whose details are shown */
   mark(): void {
     for (const place of document.querySelectorAll<HTMLElement>(".proof-slot")) {
-      const verdict = this.verdicts.get(place.dataset.proofOf ?? "");
+      const { proofOf: id = "", shows } = place.dataset;
+      const outcome = this.checked.get(id);
+      const verdict = id === "answer" ? this.answer : (outcome?.verdict ?? null);
       const text = verdict && VERDICTS[verdict];
-      replace(
-        place,
-        verdict &&
-          h("span", { class: `mark is-${verdict}`, role: "img", "aria-label": text, title: text }, MARKS[verdict]),
-      );
+      const mark = () =>
+        text &&
+        h("span", { class: `mark is-${verdict}`, role: "img", "aria-label": text, title: text }, MARKS[verdict]);
+      replace(place, shows === "mark" ? mark() : outcome !== undefined && [h("h3", {}, "Proof"), ...path(outcome)]);
     }
   }
 
@@ -126,13 +130,13 @@ export class ProofPanel {
   }
 
   private report(found: Check, trusted: Trusted): void {
-    this.verdicts.set("answer", found.verdict);
-    for (const { id, verdict } of found.outcomes) this.verdicts.set(id, verdict);
+    this.answer = found.verdict;
+    this.checked = new Map(found.outcomes.map((outcome) => [outcome.id, outcome]));
     this.mark();
     const height = found.height ?? trusted.height;
     const source = trusted.isEntered
-      ? "It is the hash that you entered."
-      : "It is the newest final block that this node names in its status. A node that lies can name any block: for a check that does not depend on it, enter a hash from elsewhere.";
+      ? "You entered this hash."
+      : "This node names it as its newest final block. A dishonest node can name any block. For an independent check, enter a hash from another source.";
     const count = found.outcomes.length;
     const text =
       found.why === null
@@ -156,20 +160,13 @@ export class ProofPanel {
         " Signatures of validators are not checked.",
       ),
     );
+    // Where no outcome has a verdict of its own, the one above is that of all.
+    const named = found.height === null ? [] : found.outcomes.filter(({ verdict }) => verdict !== "verified");
     replace(
       this.outcomes,
-      h(
-        "ul",
-        { class: "checked" },
-        found.outcomes.map((outcome, index) => checkedOutcome(outcome, index)),
-      ),
+      named.length > 0 && h("ul", { class: "checked" }, named.map(namedOutcome)),
       never.length > 0 &&
-        h(
-          "details",
-          { class: "fold" },
-          h("summary", {}, "What no block proves, and may be made up"),
-          h("ul", { class: "never" }, never),
-        ),
+        h("details", { class: "fold" }, h("summary", {}, "What no block proves"), h("ul", { class: "never" }, never)),
     );
   }
 }
@@ -184,18 +181,16 @@ function verdictLine(verdict: VerificationResult, message: string): HTMLElement 
   return h("p", { class: `verdict is-${verdict}` }, h("b", {}, VERDICTS[verdict]), ` ${message}`);
 }
 
-function checkedOutcome({ id, account, verdict, why, path }: CheckedOutcome, index: number): HTMLElement {
-  const picture = h("figure", { id: `proof-path-${index}`, hidden: true });
-  const name = `${index === 0 ? "transaction" : "receipt"} ${short(id)}`;
+function namedOutcome(outcome: CheckedOutcome): HTMLElement {
+  return h("li", {}, ...path(outcome));
+}
+
+/** The verdict of an outcome, why it is so, and a button that shows its path */
+function path({ id, account, verdict, why, path }: CheckedOutcome): HTMLElement[] {
+  const picture = h("figure", { hidden: true });
   const toggle = h(
     "button",
-    {
-      type: "button",
-      class: "quiet",
-      "aria-expanded": "false",
-      "aria-controls": picture.id,
-      "aria-label": `Path of ${name}`,
-    },
+    { type: "button", class: "quiet", "aria-expanded": "false", "aria-label": `Path of ${short(id)}` },
     "Path",
   );
   toggle.addEventListener("click", () => void show());
@@ -209,27 +204,22 @@ function checkedOutcome({ id, account, verdict, why, path }: CheckedOutcome, ind
         h(
           "figcaption",
           { class: "soft" },
-          "Two hashes that a line joins are hashed together into the one above them. A block has the hash of the one before it, so the trusted hash covers everything below.",
+          "A line joins two hashes to the hash of both. A block contains the hash of the block before it. So the trusted hash covers everything below it.",
         ),
       );
     }
     picture.hidden = !isOpen;
     toggle.setAttribute("aria-expanded", String(isOpen));
   };
-  return h(
-    "li",
-    {},
-    h(
-      "div",
-      { class: "row" },
-      h("span", { class: `badge is-${verdict}` }, VERDICTS[verdict]),
-      h("code", { class: "hash", title: id }, short(id)),
-      h("span", { class: "account" }, plain(account)),
-      path !== null && toggle,
-    ),
-    why !== null && h("p", { class: "why" }, ...values(why)),
-    picture,
+  const row = h(
+    "div",
+    { class: "row" },
+    h("span", { class: `badge is-${verdict}` }, VERDICTS[verdict]),
+    h("code", { class: "hash", title: id }, short(id)),
+    h("span", { class: "account" }, plain(account)),
+    path !== null && toggle,
   );
+  return [row, ...(why === null ? [] : [h("p", { class: "why" }, ...values(why))]), picture];
 }
 
 /** Both values of an error in lines of their own, or its text */

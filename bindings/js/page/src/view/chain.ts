@@ -1,4 +1,4 @@
-// The line in the header: the chain, the height of its newest block, and whether blocks come in. A
+// The line in the header: the network, the height of its newest block, and whether blocks come in. A
 // coloured dot is only for a chain that grows; everything is said in words as well.
 
 import { h, replace } from "../dom";
@@ -7,9 +7,9 @@ import { onChain, type Feed } from "../model/chain";
 
 const WORDS: Record<Feed, string> = {
   followed: "following",
-  behind: "the feed is behind",
+  behind: "behind the feed",
   practice: "practice chain",
-  none: "not following any feed",
+  none: "no feed",
   unreachable: "the node does not respond",
 };
 
@@ -17,10 +17,10 @@ export function showChain(line: HTMLElement): void {
   onChain(({ feed, name, height }) => {
     line.className = `chain is-${feed}`;
     const isReachable = feed !== "unreachable";
-    const chainName = name === null ? (height === null ? "no chain yet" : "no configuration") : plain(name);
+    const network = name === null ? "unknown network" : plain(name);
     replace(
       line,
-      isReachable && feed !== "practice" && h("span", { class: "name" }, chainName),
+      isReachable && h("span", { class: "name" }, network),
       h("span", { class: "state" }, WORDS[feed] ?? plain(feed)),
       isReachable &&
         h(

@@ -116,11 +116,11 @@ async function missing(error: unknown, signal: AbortSignal): Promise<string | nu
   const height = (name: string) => integer(at(status, name, "height"));
   const [earliest, head] = [height("earliest"), height("head")];
   if (text(at(status, "chain_id")) === null) {
-    return "This node has no protocol configuration at all: blocks do not contain it. Start it with “--configs DIRECTORY”, or with “--upstream URL” of a node that has them.";
+    return "This node has no protocol configuration, because blocks do not contain it. Start it with “--configs DIRECTORY”, or with “--upstream URL” of a node that has it.";
   }
   if (head === null) return "This node has no block yet.";
   if (error.cause !== "UNKNOWN_BLOCK") return null;
-  return `This node has the blocks ${earliest ?? head} to ${head}, except heights that the chain has skipped.`;
+  return `This node has blocks ${earliest ?? head} to ${head}. The chain may have skipped some of these heights.`;
 }
 
 function browse(response: RpcResponse): Child[] {

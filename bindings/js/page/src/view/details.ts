@@ -34,7 +34,8 @@ export class Details {
 
   /** Shows a step; `transaction` is the member of the result */
   show(step: Step, location: Location, transaction: Json): void {
-    replace(this.title, NAMES[step.kind], h("span", { class: "subject" }, plain(step.title)));
+    const subject = step.kind !== "refund" && h("span", { class: "subject" }, plain(step.title));
+    replace(this.title, NAMES[step.kind], subject);
     replace(this.body, ...sections(step, location, transaction));
     this.element.hidden = false;
   }
@@ -130,6 +131,7 @@ function sections(step: Step, location: Location, transaction: Json): Child[] {
       ),
     actions.length > 0 &&
       section(isLocal ? "Actions of the transaction" : "Actions", h("ol", { class: "actions" }, actions.map(action))),
+    proofSlot(step.id, "path"),
     step.receipt !== null && fold("Receipt (JSON)", step.receipt),
     step.outcome !== null && fold("Outcome (JSON)", step.outcome),
   ];

@@ -5,7 +5,7 @@
 import { h, replace } from "../dom";
 import { at, text } from "../exact";
 import { plain } from "../format";
-import { ANY_ACCOUNT, inputProblem, inWords, paramsOf } from "../model/input";
+import { ANY_ACCOUNT, inWords, readInput, type Input } from "../model/input";
 import { get, NodeError, transactionStatus, type TransactionParams } from "../rpc";
 import { receiptFragment, transactionFragment } from "../route";
 
@@ -92,29 +92,28 @@ function connect(
     input.setAttribute("aria-invalid", String(isError));
     replace(message, text);
   };
-  const values = (): [string, string] => [input.value, signer?.value ?? ""];
+  const read = () => readInput(input.value, signer?.value ?? "");
   const check = () => {
-    const problem = inputProblem(...values());
-    showMessage(plain(problem ?? ""), problem !== null);
+    const typed = read();
+    const problem = typed !== null && "problem" in typed ? typed.problem : "";
+    showMessage(plain(problem), problem !== "");
   };
   for (const field of [input, signer]) field?.addEventListener("input", check);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void submit(values(), showMessage, signal);
+    void submit(read(), showMessage, signal);
   });
 }
 
 async function submit(
-  typed: [string, string],
+  typed: Input,
   showMessage: (text: string, isError: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const problem = inputProblem(...typed);
-  const params = paramsOf(...typed);
-  if (params === null) return showMessage("Enter a hash or a signed transaction.", true);
-  if (problem !== null) return showMessage(plain(problem), true);
+  if (typed === null) return showMessage("Enter a hash or a signed transaction.", true);
+  if ("problem" in typed) return showMessage(plain(typed.problem), true);
   try {
-    const fragment = await fragmentOf(params, signal);
+    const fragment = await fragmentOf(typed.params, signal);
     if (!signal.aborted) location.hash = fragment;
   } catch (error) {
     if (!signal.aborted) showMessage(plain(inWords((error as Error).message)), true);

@@ -118,7 +118,8 @@ const HEADING_HEIGHT = 34;
 /** Geometry with time downwards and a line for each step */
 export function narrow(lifecycle: Lifecycle, layout: Layout, available: number): Geometry {
   const laneCount = Math.max(1, layout.lanes.length);
-  const pitch = Math.min(24, 110 / laneCount);
+  // At most three tenths of the width, which account names need.
+  const pitch = Math.min(24, 110 / laneCount, (0.3 * available) / laneCount);
   const gutter = Math.round(laneCount * pitch + 14);
   const order = [...lifecycle.steps].sort((a, b) => {
     const [p, q] = [layout.cells.get(a), layout.cells.get(b)];

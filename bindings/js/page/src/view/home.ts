@@ -21,7 +21,7 @@ export function showHome(main: HTMLElement, signal: AbortSignal): void {
       "section",
       { class: "intro" },
       h("h1", {}, "Follow a NEAR transaction"),
-      h("p", { class: "lead" }, "See its milestones and receipts, from its block to the last receipt."),
+      h("p", { class: "lead" }, "See its milestones and its receipts, block by block."),
       form.element,
     ),
     recent,
@@ -37,7 +37,7 @@ export function showHome(main: HTMLElement, signal: AbortSignal): void {
           h(
             "p",
             { class: "empty", role: "status" },
-            "There is no transaction in the newest blocks of this node. They are listed here as soon as a block has some.",
+            "The newest blocks of this node have no transactions. This list fills as soon as a block has one.",
           ),
         );
         setTimeout(() => !signal.aborted && void load(), RETRY_DELAY);
@@ -49,7 +49,7 @@ export function showHome(main: HTMLElement, signal: AbortSignal): void {
     } catch (error) {
       if (signal.aborted) return;
       const retry = h("button", { type: "button", onclick: () => void load() }, "Try again");
-      replace(recent, problem("Recent transactions cannot be loaded", error, retry));
+      replace(recent, problem("The recent transactions could not be loaded", error, retry));
     }
   };
   replace(recent, h("p", { class: "loading", role: "status" }, "Loading recent transactions…"));

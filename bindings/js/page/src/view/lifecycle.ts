@@ -43,14 +43,14 @@ export class LifecycleView {
   ) {
     this.element = h("figure", { class: "lifecycle" }, h("div", { class: "frame" }, this.viewport), legend());
     this.viewport.addEventListener("scroll", () => this.showOverflow());
-    const resize = new ResizeObserver(() => this.draw());
+    const resize = new ResizeObserver(() => this.draw(false));
     resize.observe(this.viewport);
     signal.addEventListener("abort", () => resize.disconnect());
   }
 
   show(lifecycle: Lifecycle, layout: Layout): void {
     [this.lifecycle, this.layout] = [lifecycle, layout];
-    this.draw();
+    this.draw(true);
   }
 
   /** Marks the step whose details are shown; `null` for none */
@@ -69,7 +69,7 @@ export class LifecycleView {
     if (this.focused !== null) this.buttons.get(this.focused)?.focus();
   }
 
-  private draw(): void {
+  private draw(isNewer: boolean): void {
     const { lifecycle, layout } = this;
     const padding = 2 * Number.parseFloat(getComputedStyle(this.viewport).paddingLeft);
     const available = Math.floor(this.viewport.clientWidth - padding);
@@ -91,7 +91,7 @@ export class LifecycleView {
     for (const step of lifecycle.steps) this.drawnStatuses.set(step.id, step.status);
     if (hadFocus) this.focus();
     // Scrolls with a growing lifecycle, unless the user scrolled back.
-    else if (wasAtEnd && !isFirst) this.viewport.scrollLeft = this.viewport.scrollWidth;
+    else if (isNewer && wasAtEnd && !isFirst) this.viewport.scrollLeft = this.viewport.scrollWidth;
     this.showOverflow();
   }
 
@@ -139,6 +139,7 @@ export class LifecycleView {
         class: classes.filter(Boolean).join(" "),
         "data-id": step.id,
         "aria-label": label,
+        title: `${plain(step.title)}\n${plain(step.account ?? "account not known")}`,
         "aria-level": step.depth + 1,
         "aria-posinset": siblings.indexOf(step) + 1,
         "aria-setsize": siblings.length,
@@ -147,16 +148,20 @@ export class LifecycleView {
         tabindex: step.id === this.focused ? 0 : -1,
         onclick: () => (this.moveFocus(step.id), this.onSelect(step)),
       },
-      icon(step.status, ""),
-      h("span", { class: "title" }, plain(step.title)),
-      h("span", { class: "account" }, plain(step.account ?? "account not known")),
       h(
         "span",
-        { class: "status-text" },
-        step.status === "failure" ? "failed" : step.status === "pending" ? "pending" : "",
+        { class: "line" },
+        h("span", { class: "title" }, plain(step.title)),
+        proofSlot(step.id),
+        h("span", { class: "status-text" }, { failure: "failed", pending: "pending" }[step.status as string] ?? ""),
       ),
-      h("span", { class: "measures" }, measures(step)),
-      proofSlot(step.id),
+      h(
+        "span",
+        { class: "line" },
+        h("span", { class: "account" }, plain(step.account ?? "account not known")),
+        icon(step.status, ""),
+        h("span", { class: "gas" }, step.gas !== null && step.gas > 0n && tera(step.gas)),
+      ),
     );
   }
 
@@ -186,13 +191,6 @@ export class LifecycleView {
     this.focused = id;
     this.buttons.get(id)?.setAttribute("tabindex", "0");
   }
-}
-
-function measures(step: Step): string {
-  const parts = [];
-  if (step.gas !== null && step.gas > 0n) parts.push(tera(step.gas));
-  if (step.logs.length > 0) parts.push(step.logs.length === 1 ? "1 log" : `${step.logs.length} logs`);
-  return parts.join(" · ");
 }
 
 /** Lanes, edges and marks */

@@ -100,7 +100,7 @@ export class Milestones {
       this.seen.get(milestone),
     ];
     if (time !== undefined)
-      return timeElement(time, start === undefined || time === start ? undefined : `+${span(start, time)}`);
+      return timeElement(time, start === undefined || time === start ? timeOfDay(time) : `+${span(start, time)}`);
     if (seen === undefined) return null;
     return h(
       "time",
@@ -120,7 +120,7 @@ export class Milestones {
       ")",
     ]);
     const note =
-      this.seen.size > 0 && " Times with “seen” are by the clock of this browser, all others are block times.";
+      this.seen.size > 0 && " Times marked “seen” are by the clock of this browser. All others are block times.";
     return [...means, ...(waits.length > 0 ? ["It waits ", ...waits, "."] : []), note];
   }
 

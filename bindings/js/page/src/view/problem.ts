@@ -6,9 +6,9 @@ import { inWords } from "../model/input";
 import { NodeError } from "../rpc";
 
 const ADVICE: Record<string, string> = {
-  UNKNOWN_TRANSACTION: "Check the hash. The node may also have removed the block: it retains only the newest ones.",
-  UNREACHABLE: "Check that it is running. This page retries automatically.",
-  INVALID_RESPONSE: "Another program may be listening at this address.",
+  UNKNOWN_TRANSACTION: "Check the hash. The node keeps only the newest blocks, so it may have removed this one.",
+  UNREACHABLE: "Check that it is running. This page tries again by itself.",
+  INVALID_RESPONSE: "Another program may listen at this address.",
 };
 
 /** A box with the error */

@@ -21,11 +21,11 @@ export async function showReceipt(main: HTMLElement, id: string, signal: AbortSi
       h(
         "p",
         { class: "empty", role: "status" },
-        "No transaction that this node knows has generated this receipt. It may be of a block that is not kept any more, or the id of something else.",
+        "This node knows no transaction that created this receipt. It may have removed the block, or the id may be of something else.",
       ),
     );
   } catch (error) {
-    if (!signal.aborted) replace(main, h("h1", {}, "Receipt"), problem("This receipt cannot be found", error));
+    if (!signal.aborted) replace(main, h("h1", {}, "Receipt"), problem("The receipt cannot be found", error));
   }
 }
 
@@ -37,7 +37,7 @@ export function showNothing(main: HTMLElement, fragment: string): void {
     h(
       "p",
       { class: "empty", role: "status" },
-      "The page has no address ",
+      "This page has nothing at ",
       h("code", {}, plain(fragment)),
       ". ",
       h("a", { href: "#/" }, "Find a transaction"),

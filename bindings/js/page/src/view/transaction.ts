@@ -4,7 +4,7 @@
 
 import { copyButton, h, replace, type Child } from "../dom";
 import { at, text, type Json } from "../exact";
-import { decoded, near, plain, short, span, tera, timeElement } from "../format";
+import { decoded, moment, near, plain, short, span, tera, timeElement } from "../format";
 import { isLive, noteHeight, onChain, type Feed } from "../model/chain";
 import { headline, reason } from "../model/failure";
 import { ANY_ACCOUNT } from "../model/input";
@@ -15,6 +15,7 @@ import { next, type Milestone } from "../model/milestones";
 import { watch } from "../model/watch";
 import { ProofPanel } from "../proof/panel";
 import type { RpcResponse } from "../rpc";
+import { transactionFragment } from "../route";
 import { Details } from "./details";
 import { RawResponse } from "./json";
 import { LifecycleView } from "./lifecycle";
@@ -25,10 +26,10 @@ import { proofSlot } from "./proof-slot";
 /** Shows a transaction; with the id of a receipt, its details too */
 export function showTransaction(
   main: HTMLElement,
-  route: { hash: string; signer: string | null; receipt?: string },
+  route: { hash: string; signer: string | null; receipt: string | null },
   signal: AbortSignal,
 ): void {
-  const screen = new Screen(route.hash, route.receipt ?? null, signal);
+  const screen = new Screen(route.hash, route.signer, route.receipt, signal);
   main.append(screen.element);
   const params = { tx_hash: route.hash, sender_account_id: route.signer ?? ANY_ACCOUNT };
   void watch(params, screen, signal);
@@ -59,6 +60,7 @@ class Screen {
 
   constructor(
     private readonly hash: string,
+    private readonly signer: string | null,
     private selected: string | null,
     private readonly signal: AbortSignal,
   ) {
@@ -98,6 +100,7 @@ class Screen {
       if (this.feed === feed) return;
       this.feed = feed;
       if (this.isConnected && this.awaited.length > 0) this.waiting(this.awaited);
+      this.showSummary();
     }, signal);
   }
 
@@ -137,9 +140,9 @@ class Screen {
       );
     const why =
       this.feed === "behind"
-        ? "The feed of this node is behind, so this may be old."
-        : "No blocks come in, so nothing changes here.";
-    replace(this.progress, `${why} Not reached: `, ...names);
+        ? "This node is behind its feed, so this may be out of date."
+        : "This node receives no blocks, so nothing will change here.";
+    replace(this.progress, `${why} Not reached yet: `, ...names);
   }
 
   unknown(): void {
@@ -149,7 +152,7 @@ class Screen {
     this.proof.show(null);
     this.body = "";
     const message =
-      "The node does not know this transaction. This page shows it when a block includes it. It may also be in a block that is not kept any more.";
+      "The node does not know this transaction. This page shows it as soon as a block includes it. If it is old, the node may have removed its block.";
     if (this.message.childElementCount === 0)
       replace(this.message, h("p", { class: "empty", role: "status" }, message));
   }
@@ -178,7 +181,7 @@ class Screen {
     const isFirst = this.lifecycle === null;
     [this.result, this.lifecycle] = [result, lifecycle];
     for (const block of blocksOf(lifecycle)) noteHeight(this.blocks.height(block));
-    replace(this.summary, ...summary(result, lifecycle, this.blocks));
+    this.showSummary();
     this.milestones.showBlockTimes(...blockTimes(lifecycle, this.blocks));
     this.content.hidden = false;
     this.view.show(lifecycle, layout);
@@ -190,6 +193,12 @@ class Screen {
     if (!isFirst) return;
     this.view.select(selected.id);
     this.details.focus();
+  }
+
+  private showSummary(): void {
+    if (this.lifecycle === null) return;
+    replace(this.summary, ...summary(this.result, this.lifecycle, this.blocks, isLive(this.feed)));
+    this.proof.mark();
   }
 
   /** Loads heights and shards; without heights the lifecycle is drawn by levels */
@@ -205,9 +214,15 @@ class Screen {
 
   private select(step: Step): void {
     this.selected = step.id;
+    this.address();
     this.view.select(step.id);
     this.showDetails(step);
     this.details.focus();
+  }
+
+  /** Names the step whose details are shown in the address, in place of the one before */
+  private address(): void {
+    history.replaceState(null, "", transactionFragment(this.hash, this.signer, this.selected));
   }
 
   private showDetails(step: Step): void {
@@ -220,6 +235,7 @@ class Screen {
 
   private deselect(): void {
     this.selected = null;
+    this.address();
     this.view.select(null);
     this.view.focus();
   }
@@ -235,7 +251,7 @@ function blockTimes({ root, steps }: Lifecycle, blocks: Blocks): [included: Date
 }
 
 /** Status, accounts, number of receipts, time, gas and tokens */
-function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElement[] {
+function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks, isGrowing: boolean): HTMLElement[] {
   const { root, steps, omitted } = lifecycle;
   const status = at(result, "status");
   const path = reason(status);
@@ -251,7 +267,7 @@ function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElemen
         ? ["mixed", "Succeeded, but a receipt failed"]
         : value !== null
           ? ["value", "Succeeded"]
-          : ["pending", text(status) === "NotStarted" ? "Not started" : "In progress"];
+          : ["pending", isGrowing ? "In progress" : "Not complete in the blocks of this node"];
   const entry = (name: string, ...children: Child[]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...children));
   return [
     h("p", { class: `status is-${kind}` }, statusText, proofSlot("answer")),
@@ -268,7 +284,7 @@ function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElemen
         : [
             entry(
               "Time",
-              timeElement(included, included.toLocaleString()),
+              timeElement(included, moment(included)),
               ...(executed === null ? [] : [`, executed ${span(included, executed)} later`]),
             ),
           ]),
