@@ -68,7 +68,8 @@ files that are generated; with `--check` they are compared
 
 products
   npm                           the npm package in bindings/js
-  page                          the page of the server in server/page, from bindings/js/page
+  page [--picture]              the page of the server in server/page, from bindings/js/page; or with a server
+                                of the committed page, the picture of the readme, docs/page.png
   install --prefix DIR [..]     the libraries for C and C++; `install --help`
   setup PART ..                 only install what other commands need
 
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(npm::build()),
         ["page"] => done(page::build()),
+        ["page", "--picture"] => done(page::draw()),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
         ["packages", rest @ ..] => done(packing::run(rest)),

@@ -22,6 +22,12 @@ pub(crate) fn build() -> Result<(), String> {
     generate::record(&PAGE_MODULE)
 }
 
+/// Draws the picture of the readme in a browser, with the demonstration chain of a running server
+pub(crate) fn draw() -> Result<(), String> {
+    setup::run(&["page", "browser"])?;
+    run(npm("run").arg("picture").envs(npm::test_programs()?))
+}
+
 /// Uses the committed page as people do, in a browser with a running server
 pub(crate) fn test() -> Result<(), String> {
     generate::check()?;

@@ -39,7 +39,7 @@ export async function startNode(...args) {
   });
   // All lines are read, because the node blocks when the pipe is full.
   lines.on("line", () => undefined);
-  const url = /http:\S+/.exec(first)?.[0];
+  const url = /http:\/\/[^\s,()]+/.exec(first)?.[0].replace(/\/$/, "");
   if (url === undefined) throw new Error(`no URL in ${first}`);
   return {
     url,

@@ -126,8 +126,7 @@ class Screen {
   waiting(milestones: Milestone[]): void {
     this.awaited = milestones;
     this.milestones.wait(milestones);
-    if (milestones.length === 0)
-      return replace(this.progress, "The transaction is final: its status does not change any more.");
+    if (milestones.length === 0) return replace(this.progress, "The transaction is final. Its status will not change.");
     const names = milestones.flatMap((name, index) => [index > 0 && " or ", h("b", {}, name)]);
     const isGrowing = isLive(this.feed);
     this.milestones.element.classList.toggle("is-still", !isGrowing);
