@@ -11,79 +11,73 @@ use crate::shell::{self, output, program_at_root, root};
 use crate::workspace::build_programs;
 
 /// What one generator reads and writes
-pub(crate) struct Generated {
-    /// Its line of the record
+struct Generated {
+    /// The command of xtask, and the line of the record
     name: &'static str,
+    /// The program of this workspace that generates it; Vite builds the page
+    program: Option<&'static str>,
     /// Paths of git, of the sources
     sources: &'static [&'static str],
     /// Paths of git, of the files that are written
     files: &'static [&'static str],
 }
 
-/// The generators that are programs of this workspace, each by the name of its command
-const PROGRAMS: [(&str, Generated); 3] = [
-    (
-        "milepost-header",
-        Generated {
-            name: "header",
-            sources: &["ffi/src", "ffi/header/src"],
-            files: &["include/milepost.h"],
-        },
-    ),
-    (
-        "xtask-types",
-        Generated {
-            name: "types",
-            // The docs of views and configurations are in their schemas.
-            sources: &["protocol/src/views", "protocol/src/config", "xtask/types/src"],
-            files: &[
-                "bindings/js/wire.d.ts",
-                "bindings/js/errors.d.ts",
-                "bindings/js/config.d.ts",
-                "server/src/http/discovery/*.json",
-            ],
-        },
-    ),
-    (
-        "vectors",
-        Generated {
-            name: "vectors",
-            sources: &["tests/src/declare", "tests/src/bin/vectors.rs"],
-            files: &[
-                "tests/vectors/manifest.json",
-                "tests/vectors/blocks",
-                "tests/vectors/configs",
-                "tests/vectors/proofs",
-                "tests/vectors/requests",
-                "tests/vectors/responses",
-                "server/src/conformance/expectations.json",
-            ],
-        },
-    ),
+const ALL: [Generated; 4] = [
+    Generated {
+        name: "header",
+        program: Some("milepost-header"),
+        sources: &["ffi/src", "ffi/header/src"],
+        files: &["include/milepost.h"],
+    },
+    Generated {
+        name: "types",
+        program: Some("xtask-types"),
+        // The docs of views and configurations are in their schemas.
+        sources: &["protocol/src/views", "protocol/src/config", "xtask/types/src"],
+        files: &[
+            "bindings/js/wire.d.ts",
+            "bindings/js/errors.d.ts",
+            "bindings/js/config.d.ts",
+            "server/src/http/discovery/*.json",
+        ],
+    },
+    Generated {
+        name: "vectors",
+        program: Some("vectors"),
+        sources: &["tests/src/declare", "tests/src/bin/vectors.rs"],
+        files: &[
+            "tests/vectors/manifest.json",
+            "tests/vectors/blocks",
+            "tests/vectors/configs",
+            "tests/vectors/proofs",
+            "tests/vectors/requests",
+            "tests/vectors/responses",
+            "server/src/conformance/expectations.json",
+        ],
+    },
+    PAGE,
 ];
 
-/// The page, which Vite builds
-pub(crate) const PAGE: Generated = Generated {
+/// The page of the server
+const PAGE: Generated = Generated {
     name: "page",
+    program: None,
     sources: &[
         "bindings/js/page/index.html",
         "bindings/js/page/package-lock.json",
         "bindings/js/page/src",
         "bindings/js/page/vite.config.ts",
-        // What the page imports of the npm package.
-        "bindings/js/src/core/compile.js",
-        "bindings/js/src/core/errors.js",
-        "bindings/js/src/core/input.js",
-        "bindings/js/src/core/json.js",
-        "bindings/js/src/core/options.js",
+        // Of the npm package, the page imports the check of proofs and what that imports.
+        "bindings/js/src/core",
         "bindings/js/src/proof",
     ],
     files: &["server/page"],
 };
 
-/// The module that checks proofs, which is one of the page's files
-pub(crate) const PAGE_MODULE: Generated = Generated {
+/// The module in the page, which only checks by name compare
+const PAGE_MODULE: Generated = Generated {
     name: "page-module",
+    program: None,
     sources: &["protocol/Cargo.toml", "protocol/src", "wasm/proof"],
     files: &[],
 };
@@ -102,18 +96,21 @@ pub(crate) fn run(name: &str, arguments: &[&str]) -> Result<(), String> {
         ["--check"] => "check",
         [unknown, ..] => return Err(format!("only `--check` is known here, not `{unknown}`")),
     };
-    let found = PROGRAMS.iter().find(|(_, generated)| generated.name == name);
-    let (program, generated) = found.ok_or_else(|| format!("no program generates `{name}`"))?;
+    let named = ALL.iter().find(|generated| generated.name == name);
+    let Some((generated, program)) = named.and_then(|found| Some((found, found.program?))) else {
+        return Err(format!("no program generates `{name}`"));
+    };
     let path = build_programs(&[program])?.join(program);
     shell::run(program_at_root(path).arg(word))?;
-    if word == "check" { Ok(()) } else { record(generated) }
+    if word == "check" { Ok(()) } else { record(core::slice::from_ref(generated)) }
 }
 
-/// Runs every program again and compares its files; compares the hash of the page's module, of which
-/// another compiler would make other bytes
+/// Runs every program again and compares with what is committed, except the page: another compiler
+/// would make other bytes of its module
 pub(crate) fn compare_all() -> Result<(), String> {
-    PROGRAMS.iter().try_for_each(|(_, generated)| run(generated.name, &["--check"]))?;
-    PAGE_MODULE.compare("page")
+    let mut programs = ALL.iter().filter(|generated| generated.program.is_some());
+    programs.try_for_each(|generated| run(generated.name, &["--check"]))?;
+    check_page_module()
 }
 
 /// Compares the hashes of sources and files with the record
@@ -122,14 +119,24 @@ pub(crate) fn compare_all() -> Result<(), String> {
 ///
 /// When a generator was not run since a change of its sources, or a file was edited by hand.
 pub(crate) fn check() -> Result<(), String> {
-    PROGRAMS.iter().try_for_each(|(_, generated)| generated.compare(generated.name))?;
-    PAGE.compare("page")
+    ALL.iter().try_for_each(|generated| generated.compare(generated.name))
 }
 
-/// Writes the line of a generator whose files were written
-pub(crate) fn record(generated: &Generated) -> Result<(), String> {
+/// Compares the hash of the sources of the page's module
+pub(crate) fn check_page_module() -> Result<(), String> {
+    PAGE_MODULE.compare("page")
+}
+
+/// Records the page, which was built with its module
+pub(crate) fn record_page() -> Result<(), String> {
+    record(&[PAGE, PAGE_MODULE])
+}
+
+fn record(written: &[Generated]) -> Result<(), String> {
     let mut record = read_record();
-    record.insert(generated.name.to_owned(), generated.hash()?);
+    for generated in written {
+        record.insert(generated.name.to_owned(), generated.hash()?);
+    }
     let lines: Vec<String> = record.iter().map(|(name, hash)| format!("{name} {hash}\n")).collect();
     fs::write(root().join(RECORD), lines.concat()).map_err(|error| format!("{RECORD}: {error}"))
 }
@@ -143,11 +150,7 @@ fn read_record() -> BTreeMap<String, String> {
 
 impl Generated {
     /// Compares with the record; the error names the command of xtask that writes the files again
-    ///
-    /// # Errors
-    ///
-    /// When they differ.
-    pub(crate) fn compare(&self, command: &str) -> Result<(), String> {
+    fn compare(&self, command: &str) -> Result<(), String> {
         if read_record().get(self.name) == Some(&self.hash()?) {
             return Ok(());
         }
@@ -179,17 +182,11 @@ const HASH_INPUT: [&str; 2] = ["hash-object", "--stdin"];
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn all() -> impl Iterator<Item = Generated> {
-        PROGRAMS.map(|(_, generated)| generated).into_iter().chain([PAGE, PAGE_MODULE])
-    }
 
     #[test]
     fn every_generator_has_sources_and_files() {
-        for generated in all() {
+        for generated in ALL.iter().chain([&PAGE_MODULE]) {
             for path in generated.sources.iter().chain(generated.files) {
                 let listed = output(program_at_root("git").args(["ls-files", "--", path])).unwrap();
                 assert!(!listed.is_empty(), "{path}");
@@ -198,27 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_imports_of_the_package_is_among_its_sources() {
-        let list = output(program_at_root("git").arg("ls-files").args(PAGE.sources)).unwrap();
-        let files: Vec<PathBuf> =
-            list.lines().map(|file| root().join(file).canonicalize().unwrap()).collect();
-        for file in &files {
-            let text = fs::read_to_string(file).unwrap();
-            // Types are not in the page, and the glue is made with the module.
-            let code = text.lines().filter(|line| !line.starts_with("/**"));
-            let words = code.flat_map(|line| line.split('"'));
-            let is_path = |word: &&str| word.starts_with('.') && word.ends_with(".js");
-            for path in words.filter(is_path).filter(|path| !path.contains("/build/")) {
-                let imported = file.parent().unwrap().join(path).canonicalize().unwrap();
-                assert!(files.contains(&imported), "{path} of {}", file.display());
-            }
-        }
-    }
-
-    #[test]
     fn a_hash_depends_on_paths_and_contents() {
         let of = |files: &'static [&'static str]| {
-            Generated { name: "", sources: &[], files }.hash().unwrap()
+            Generated { name: "", program: None, sources: &[], files }.hash().unwrap()
         };
         let one = of(&["LICENSE-MIT"]);
         assert_eq!(one, of(&["LICENSE-MIT", "LICENSE-MIT"]));

@@ -8,18 +8,15 @@
 
 use std::process::Command;
 
-use crate::generate::{self, PAGE, PAGE_MODULE};
-use crate::npm;
-use crate::setup;
 use crate::shell::{program_at_root, run};
+use crate::{generate, npm, setup};
 
 /// Builds the page and the module that checks proofs into the folder of the server
 pub(crate) fn build() -> Result<(), String> {
     setup::run(&["page"])?;
     npm::build_proof()?;
     run(npm("run").arg("build"))?;
-    generate::record(&PAGE)?;
-    generate::record(&PAGE_MODULE)
+    generate::record_page()
 }
 
 /// Draws the picture of the readme in a browser, with the demonstration chain of a running server
@@ -31,7 +28,7 @@ pub(crate) fn draw() -> Result<(), String> {
 /// Uses the committed page as people do, in a browser with a running server
 pub(crate) fn test() -> Result<(), String> {
     generate::check()?;
-    PAGE_MODULE.compare("page")?;
+    generate::check_page_module()?;
     run(npm("test").envs(npm::test_programs()?))
 }
 

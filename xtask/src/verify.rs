@@ -69,7 +69,7 @@ const CHECKS: &[Check] = &[
     check("npm", Change, 7, "npm browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
-    check("page", Change, 5, "npm page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/proof/",
+    check("page", Change, 5, "page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/proof/",
         "the page, in a browser with a running server",
         Function(page::test)),
     check("clients", Change, 2, "clients", "server/src/ tests/clients/",
@@ -156,7 +156,7 @@ const CHECKS: &[Check] = &[
     check("api", Release, 5, "api", "",
         "the public interfaces of the crates, as a print",
         Function(|| api::run(&[]))),
-    check("packages", Release, 25, "npm page curl", "",
+    check("packages", Release, 25, "curl", "",
         "what is published: crates, the Debian package and the image, each built and asked",
         Function(|| packing::run(&[]))),
 ];
