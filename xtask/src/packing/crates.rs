@@ -77,9 +77,19 @@ fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), 
     write(&consumer.join("src/main.rs"), read("packaging/consumer.rs")?)?;
     // Without it, cargo would look for versions that were not fetched.
     write(&consumer.join("Cargo.lock"), read("Cargo.lock")?)?;
+    // The first example of the engine, with the blocks that its crate has.
+    let packed = work.join(format!("milepost-{VERSION}"));
+    for (from, to) in [("examples/answer.rs", "bin/answer.rs"), ("blocks.jsonl", "blocks.jsonl")] {
+        let text = fs::read(packed.join(from)).map_err(|error| failed(&packed, &error))?;
+        write(&consumer.join("src").join(to), text)?;
+    }
     run(&mut outside(&consumer, "build --offline"))?;
-    let program = target.join("debug").join("consumer");
-    run(Command::new(program).arg(&consumer))?;
+    let programs = target.join("debug");
+    run(Command::new(programs.join("consumer")).arg(&consumer))?;
+    let answer = shell::output(&mut Command::new(programs.join("answer")))?;
+    if !answer.contains(r#""final_execution_status":"FINAL""#) {
+        return Err(format!("the packed example does not answer: {answer}"));
+    }
 
     let installed = work.join("installed");
     let server = format!("milepost-server-{VERSION}");
