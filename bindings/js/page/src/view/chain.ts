@@ -1,5 +1,5 @@
-// The line in the header: the network, the height of its newest block, and whether blocks come in. A
-// coloured dot is only for a chain that grows; everything is said in words as well.
+// The line in the header: the network, the height of its newest block, and whether blocks come in.
+// A coloured dot is only for a chain that grows; everything is said in words as well.
 
 import { h, replace } from "../dom";
 import { plain } from "../format";

@@ -3,7 +3,7 @@
 
 import { h } from "../dom";
 
-/** The place of the mark, or of the path, of the outcome of this id; `answer` is the whole answer */
+/** The place of the mark or of the path of this outcome; `answer` is the whole answer */
 export function proofSlot(id: string, shown: "mark" | "path" = "mark"): HTMLElement {
   return h(shown === "mark" ? "span" : "section", { class: "proof-slot", "data-proof-of": id, "data-shows": shown });
 }
