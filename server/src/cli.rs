@@ -4,27 +4,28 @@
 //! opened. What the commands do is in `serve`, `query_commands`, `store_commands`,
 //! `archive_commands` and `conformance`.
 
+mod archive_args;
+mod feed_args;
+
 use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
-use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
-use milepost_feeds::Start;
 
-use crate::archive::{ArchiveLocation, ArchiveOptions};
+pub(crate) use archive_args::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs};
+pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
+
 use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
 use crate::store_commands::StoreCommand;
 use crate::store_verification::StoreVerification;
-use crate::upstream::Upstream;
-use crate::value_parsers::{self, FeedName, KeptHeights, StoreLocation};
+use crate::value_parsers::{self, StoreLocation};
 
 /// Headings of the options
 const BLOCKS: &str = "Blocks";
@@ -244,290 +245,13 @@ pub(crate) struct CommonArgs {
     pub(crate) log_format: LogFormat,
 }
 
-/// Maximum number of blocks that a store keeps while its archive does not have them, by default
-pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
-/// Maximum number of reads of an archive in a second about what it does not have, by default
-pub(crate) const ARCHIVE_MISSES: NonZero<u32> = NonZero::new(1_000).unwrap();
-
-/// The archive behind the store of `milepost serve`
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = STORE)]
-pub(crate) struct ArchiveArgs {
-    /// Where finalized transactions are kept beyond the retention
-    ///
-    /// `memory`, a directory, or `cassandra://HOST,HOST/KEYSPACE?dc=NAME` in a program that is
-    /// built with the feature `cassandra`. By default a store in a directory has its archive beside
-    /// its file, and other stores have none.
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) archive: Option<ArchiveLocation>,
-    /// Archive of earlier heights, only read; can be repeated
-    ///
-    /// It is read when `--archive` does not have something. The newest is first.
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) archive_older: Vec<ArchiveLocation>,
-    /// Whether final blocks are archived [default: on]
-    ///
-    /// `off` is for a server beside others that archive.
-    #[arg(long, value_name = "on|off", value_parser = value_parsers::switch)]
-    pub(crate) archive_write: Option<bool>,
-    /// Maximum number of blocks kept for the archive [default: 50000]
-    ///
-    /// The store keeps blocks until the archive has them. Beyond this number the oldest are
-    /// forgotten, with a warning.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) archive_backlog: Option<u64>,
-    /// Maximum reads a second of what the archive lacks [default: 1000]
-    ///
-    /// Further requests get INTERNAL_ERROR with `Retry-After`.
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) archive_misses: Option<NonZero<u32>>,
-    /// Maximum of these reads by one address [default: none]
-    ///
-    /// An IPv6 address counts with its /64.
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) address_misses: Option<NonZero<u32>>,
-    /// What the archive keeps [default: everything]
-    ///
-    /// `everything`, or `heights:N`, those up to the newest final block. Only an archive in a
-    /// directory or in memory is shortened.
-    #[arg(long, value_name = "RETENTION", value_parser = value_parsers::kept_heights)]
-    pub(crate) archive_retention: Option<KeptHeights>,
-}
-
-impl ArchiveArgs {
-    /// How an archive at this place is used; none for `None`
-    ///
-    /// # Errors
-    ///
-    /// When options are about an archive and there is none, or about one of another kind.
-    pub(crate) fn options(
-        &self,
-        location: Option<&ArchiveLocation>,
-    ) -> Result<ArchiveOptions, String> {
-        let given = [
-            ("--archive-older", !self.archive_older.is_empty()),
-            ("--archive-write", self.archive_write.is_some()),
-            ("--archive-backlog", self.archive_backlog.is_some()),
-            ("--archive-misses", self.archive_misses.is_some()),
-            ("--address-misses", self.address_misses.is_some()),
-            ("--archive-retention", self.archive_retention.is_some()),
-        ];
-        let first_given = given.iter().find(|(_, is_given)| *is_given);
-        if let (None, Some((name, _))) = (location, first_given) {
-            return Err(format!(
-                "{name}: there is no archive; --archive or a directory as --store makes one"
-            ));
-        }
-        for (number, older) in self.archive_older.iter().enumerate() {
-            if Some(older) == location || self.archive_older[..number].contains(older) {
-                return Err(format!("--archive-older: {older} is named twice"));
-            }
-            if !older.exists() {
-                return Err(format!("--archive-older: {older}: no such archive"));
-            }
-        }
-        let writes = self.archive_write.unwrap_or(true);
-        let kept_heights = match self.archive_retention {
-            None | Some(KeptHeights::Everything) => None,
-            Some(KeptHeights::Newest(_)) if !writes => {
-                return Err(
-                    "--archive-retention: a server that does not write removes nothing".to_owned()
-                );
-            }
-            Some(KeptHeights::Newest(_))
-                if !location.is_some_and(ArchiveLocation::is_exclusive) =>
-            {
-                return Err("--archive-retention: other servers may use this archive; only one in a directory or in memory is shortened".to_owned());
-            }
-            Some(KeptHeights::Newest(count)) => Some(count),
-        };
-        let max_blocks = self.archive_backlog.unwrap_or(ARCHIVE_BACKLOG);
-        Ok(ArchiveOptions { writes, max_blocks, until: None, kept_heights })
-    }
-}
-
-/// What belongs to live feeds: tokens, limits, nodes
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = FEED)]
-pub(crate) struct FeedSourceArgs {
-    /// File with the token of the first feed
-    ///
-    /// Without it, the variable `MILEPOST_FEED_TOKEN` is read.
-    #[arg(long, value_name = "PATH", requires = "follow")]
-    pub(crate) feed_token_file: Option<PathBuf>,
-    /// Maximum requests in a minute [default: 170, to a node 6000]
-    ///
-    /// For each feed. The public feeds allow 180 for an address.
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        requires = "follow",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub(crate) feed_requests: Option<u32>,
-    /// Node with the protocol configurations; can be repeated
-    ///
-    /// `none` takes those of `--configs` only. By default `mainnet` and `testnet` have a public
-    /// node, and a node serves its own configurations. Repeat the option for `--forward`;
-    /// configurations come from the first node.
-    #[arg(long, value_name = "URL|none", requires = "follow")]
-    pub(crate) upstream: Vec<Upstream>,
-    /// File with the token of an upstream; can be repeated
-    ///
-    /// The n-th file has the token of the n-th `--upstream`.
-    #[arg(long, value_name = "PATH", requires = "upstream")]
-    pub(crate) upstream_token_file: Vec<PathBuf>,
-}
-
-/// How `milepost serve` follows a live feed
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = FEED)]
-pub(crate) struct FollowArgs {
-    /// Feed to follow; can be repeated
-    ///
-    /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
-    /// Where the first feed fails, the next one is asked. `practice` runs the practice chain, for
-    /// demonstrations and tests; it goes with no other feed. Without a feed the server serves what
-    /// it has, or, without a store, an archive and blocks, the practice chain in memory.
-    #[arg(long, value_name = "FEED")]
-    pub(crate) follow: Vec<FeedName>,
-    /// Seed of the practice chain [default: 1]
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) sources: FeedSourceArgs,
-    /// Where to start
-    ///
-    /// `resume` starts after the head of the store, or, with an empty store, at the last final
-    /// block. `final` starts at the last final block.
-    #[arg(
-        long,
-        value_name = "HEIGHT|final|resume",
-        default_value = "resume",
-        requires = "follow",
-        value_parser = value_parsers::start
-    )]
-    pub(crate) from: Start,
-    /// Heights before the last final block to start at
-    ///
-    /// Only an empty store starts so, so that transactions in flight are whole: a promise that is
-    /// yielded resumes within 200 blocks.
-    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
-    pub(crate) start_margin: u64,
-    /// Forwards other public methods to the upstream
-    ///
-    /// Also submits transactions to it. Where the first upstream fails, the next one is asked.
-    #[arg(long, requires = "follow")]
-    pub(crate) forward: bool,
-    /// Maximum time of a response of an upstream
-    ///
-    /// A longer response counts with its first 64 KiB.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30s",
-        requires = "forward",
-        value_parser = value_parsers::duration
-    )]
-    pub(crate) upstream_timeout: Duration,
-    /// Asks the upstream for transactions that are not here
-    ///
-    /// These are in no block here, such as those older than the retention.
-    #[arg(long, requires = "forward")]
-    pub(crate) upstream_history: bool,
-    /// Serves blocks to other servers, from this much memory
-    ///
-    /// The newest messages are served at the URLs of neardata. The size bounds what is kept of
-    /// them, compressed. By default none are served.
-    #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
-    pub(crate) serve_feed: Option<usize>,
-    /// Maximum age of the newest block of a ready server
-    ///
-    /// `/ready` and `/health` are positive up to this age.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "60s",
-        requires = "follow",
-        value_parser = value_parsers::duration
-    )]
-    pub(crate) max_age: Duration,
-}
-
-/// How blocks are imported
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = BLOCKS)]
-pub(crate) struct FeedArgs {
-    /// When a block is final [default: headers]
-    ///
-    /// As the `headers` of later blocks declare, or `all` at once, in a feed of final blocks only.
-    /// `all` also makes final what the store has. By default it is the rule by which the store was
-    /// filled, and `headers` for an empty store or with `--follow`.
-    #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
-    pub(crate) finality: Option<FinalityRule>,
-    /// Blocks that are kept [default: everything]
-    ///
-    /// `everything`, `blocks:N` or `epochs:N`. The default is `blocks:1000` for a feed that is
-    /// followed into memory.
-    #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
-    #[arg(help_heading = STORE)]
-    pub(crate) retention: Option<Retention>,
-    /// Refuses a member that is not of its type
-    ///
-    /// This is about members of blocks and configurations. By default they are served as they came,
-    /// counted in a metric and logged once.
-    #[arg(long)]
-    pub(crate) strict_types: bool,
-    /// Ids of the shards that the blocks have [default: all]
-    ///
-    /// For a feed that has some shards only; the ids are separated by commas. Their chunks have to
-    /// be there, and requests about accounts of other shards are answered with
-    /// DOES_NOT_TRACK_SHARD, by the protocol configuration in force.
-    #[arg(
-        long,
-        value_name = "IDS",
-        default_value = "",
-        hide_default_value = true,
-        value_parser = value_parsers::shards
-    )]
-    pub(crate) track_shards: TrackedShards,
-    /// Check of block hashes [default: report with a feed]
-    ///
-    /// Each block is checked against its own hash, and outcomes against the blocks after them. `report` counts what is wrong, and logs
-    /// it once; `strict` refuses a wrong block. The default is `report` with `--follow` and for an
-    /// archive, otherwise `off`.
-    #[arg(long, value_name = "off|report|strict")]
-    pub(crate) verify: Option<VerifyMode>,
-    /// Highest height that is imported
-    ///
-    /// A server goes on with what it has. A lake in an object store needs it.
-    #[arg(long, value_name = "HEIGHT")]
-    pub(crate) until: Option<u64>,
-    /// Directory of protocol configurations
-    ///
-    /// Its files are `<height>.json`, each effective from its height on.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) configs: Option<PathBuf>,
-}
-
-impl FeedArgs {
-    /// The import settings of the engine, with the rule of finality for the store
-    pub(crate) fn import_settings(&self, finality: FinalityRule) -> ImportSettings {
-        ImportSettings::default()
-            .with_finality(finality)
-            .with_strict_types(self.strict_types)
-            .with_track_shards(self.track_shards)
-            .with_retention(self.retention.unwrap_or_default())
-    }
-}
-
 /// Arguments of `milepost import`
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
     /// Where blocks are kept: a file, or a directory
     ///
-    /// A directory has a file and an archive beside it. A path that ends with a slash is a directory,
-    /// which is made if it does not exist.
+    /// A directory has a file and an archive beside it. A path that ends with a slash is a
+    /// directory, which is made if it does not exist.
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
     pub(crate) store: StoreLocation,
     #[command(flatten)]
@@ -605,8 +329,8 @@ pub(crate) struct ConformanceArgs {
     pub(crate) url: String,
     /// Hash of a transaction whose live answers are checked
     ///
-    /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`, or
-    /// one of the practice chain.
+    /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`,
+    /// or one of the practice chain.
     #[arg(long, value_name = "HASH", requires = "sender")]
     pub(crate) transaction: Option<CryptoHash>,
     /// Account that signed it

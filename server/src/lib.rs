@@ -43,6 +43,7 @@ mod query_error;
 mod receipt_tree;
 mod recent;
 mod serve;
+mod serve_options;
 mod served_feed;
 mod service;
 mod settings;
@@ -81,8 +82,8 @@ use settings::Arguments;
 /// Runs the program with the arguments and the environment of this process
 ///
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
-/// not sound; 2 invalid command line, also for what the store holds, or the query or another command
-/// failed; 3 the server failed because its store is damaged.
+/// not sound; 2 invalid command line, also for what the store holds, or the query or another
+/// command failed; 3 the server failed because its store is damaged.
 pub fn main() -> ExitCode {
     process_metrics::note_start();
     let variable = |name: &str| env::var_os(name);

@@ -19,7 +19,6 @@ use milepost::endpoint::{Engine, Settings, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
 use milepost::{Error, ErrorKind};
-use milepost_feeds::{FeedUrl, Start};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
@@ -29,14 +28,13 @@ use tracing::{error, info, warn};
 use crate::archive::{
     self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive, run_exporter,
 };
-use crate::cli::{
-    ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, FollowArgs, ImportArgs, ServeArgs,
-};
+use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::log::print_line;
 use crate::phase::Phase;
+use crate::serve_options::{Checked, Live};
 use crate::service::Service;
 use crate::start_lines::StartLines;
 use crate::store::Store;
@@ -44,11 +42,9 @@ use crate::store::Store;
 use crate::store_commands::serve_backups;
 use crate::store_verification::{StoreVerification, verify_store};
 use crate::stored_chain::{NewBlocks, StoredChain};
-use crate::value_parsers::{FeedName, StoreLocation};
+use crate::value_parsers::StoreLocation;
 use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
-/// The seed of the practice chain, if there is no `--seed`
-const DEFAULT_SEED: u64 = 1;
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
 /// How long a thread that reads the store stays without work
@@ -73,103 +69,6 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
     }
     builder.thread_keep_alive(THREAD_KEEP_ALIVE);
     builder.enable_all().build().map_err(|error| format!("cannot start threads: {error}"))
-}
-
-/// Checks what [`serve`] refuses of its options beyond what each of them may be; opens and makes
-/// nothing
-///
-/// # Errors
-///
-/// Which option it is, and why.
-pub(crate) fn check(args: &ServeArgs) -> Result<(), String> {
-    let runtime = runtime(None)?;
-    let _guard = runtime.enter();
-    Checked::new(args).map(drop)
-}
-
-/// What the options of [`serve`] are together
-struct Checked {
-    /// The archive of the command line, or that of the store
-    archive: Option<ArchiveLocation>,
-    archive_options: ArchiveOptions,
-    live: Live,
-}
-
-/// Where blocks come from while the server serves
-enum Live {
-    /// It serves what is there
-    None,
-    /// The practice chain of this seed
-    Practice(u64),
-    Feed(Box<Follow>),
-}
-
-impl Checked {
-    /// Checks them; called in a runtime
-    fn new(args: &ServeArgs) -> Result<Self, String> {
-        let port = args.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-        if !matches!(port, Some(Ok(_))) {
-            return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
-        }
-        let archive = args.archive.archive.clone().or_else(|| args.store.archive());
-        let archive_options = args.archive.options(archive.as_ref())?;
-        let is_memory = |archive: &ArchiveLocation| *archive == ArchiveLocation::Memory;
-        let lasts = args.store != StoreLocation::Memory
-            || !archive.iter().chain(&args.archive.archive_older).all(is_memory);
-        let live = Live::new(args, lasts)?;
-        if args.follow.seed.is_some() && !matches!(live, Live::Practice(_)) {
-            return Err("--seed: the practice chain does not run; --follow practice runs it".into());
-        }
-        Ok(Self { archive, archive_options, live })
-    }
-}
-
-impl Live {
-    /// Reads the options; `lasts` says whether something that the server writes outlives it
-    fn new(args: &ServeArgs, lasts: bool) -> Result<Self, String> {
-        let practice = Self::Practice(args.follow.seed.unwrap_or(DEFAULT_SEED));
-        let names = &args.follow.follow;
-        if !names.contains(&FeedName::Practice) {
-            let urls = names.iter().filter_map(|name| match name {
-                FeedName::Practice => None,
-                FeedName::Live(url) => Some(url.clone()),
-            });
-            let urls: Vec<FeedUrl> = urls.collect();
-            let is_demo = !lasts && args.blocks.is_empty() && args.feed.configs.is_none();
-            return Ok(match Follow::new(&urls, &args.follow, &args.feed)? {
-                Some(follow) => Self::Feed(Box::new(follow)),
-                None if is_demo => practice,
-                None => Self::None,
-            });
-        }
-        if names.len() > 1 {
-            return Err("--follow practice goes with no other --follow".to_owned());
-        }
-        let FollowArgs { sources, from, forward, serve_feed, .. } = &args.follow;
-        let given = [
-            ("--blocks", !args.blocks.is_empty()),
-            ("--from", *from != Start::Resume),
-            ("--forward", *forward),
-            ("--serve-feed", serve_feed.is_some()),
-            ("--feed-token-file", sources.feed_token_file.is_some()),
-            ("--feed-requests", sources.feed_requests.is_some()),
-            ("--upstream", !sources.upstream.is_empty()),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => Err(format!("{name} does not go with --follow practice")),
-            None => Ok(practice),
-        }
-    }
-
-    /// Whose blocks come in
-    fn new_blocks(&self, args: &ServeArgs) -> NewBlocks {
-        match self {
-            Self::None if args.blocks.is_empty() => NewBlocks::None,
-            Self::None => NewBlocks::Files,
-            Self::Practice(_) => NewBlocks::Practice,
-            Self::Feed(follow) => NewBlocks::Feed(follow.chain_id()),
-        }
-    }
 }
 
 /// Why a server ends
@@ -636,7 +535,7 @@ mod tests {
         let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
         let service = Arc::new(service.with_archive(Some(Arc::clone(&archive))));
         let chain = service.chain_status_blocking().unwrap();
-        let practice = PracticeFeed::start(&service, DEFAULT_SEED, &chain).unwrap();
+        let practice = PracticeFeed::start(&service, 1, &chain).unwrap();
 
         let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
         let mut hashes = transaction_hashes(&fs::read_to_string(readme).unwrap());

@@ -21,7 +21,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::{self, Cli};
 use crate::follow::TOKEN_VARIABLE;
 use crate::log::print_line;
-use crate::serve;
+use crate::serve_options;
 
 /// The commands whose options have short names; options without a command are `serve`'s
 const UNNAMED: [&str; 2] = ["serve", "import"];
@@ -155,7 +155,7 @@ fn check_command(path: &[String], command: &Command, known: &[Setting]) -> Resul
     let arguments = known.iter().flat_map(Setting::arguments);
     let line = iter::once("milepost".to_owned()).chain(path.iter().cloned()).chain(arguments);
     let checked = match Cli::try_parse_from(line) {
-        Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve::check(&args),
+        Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve_options::check(&args),
         Ok(_) => Ok(()),
         // What a command requires besides, which neither a variable nor a file has.
         Err(error)

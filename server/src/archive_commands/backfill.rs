@@ -63,7 +63,8 @@ pub(crate) struct BackfillArgs {
     from: BlockHeight,
     /// Highest height that is filled
     ///
-    /// Blocks up to `--until`, or 1000 heights above, are read until every transaction is finalized.
+    /// Blocks up to `--until`, or 1000 heights above, are read until every transaction is
+    /// finalized.
     #[arg(long, value_name = "HEIGHT")]
     to: BlockHeight,
     /// Number of parts that are filled at a time

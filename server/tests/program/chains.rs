@@ -21,11 +21,11 @@ use crate::support::{Server, command, errors};
 /// What a start comes to
 enum Start {
     /// It listens, with this text in its first line
-    Serves(&'static str),
+    Listens(&'static str),
     /// Exit code 2, with this sentence
-    Refused(&'static str),
+    Ends(&'static str),
 }
-use Start::{Refused, Serves};
+use Start::{Ends, Listens};
 
 /// Stores and archives of two chains, each in a file or a folder of its name
 fn templates() -> &'static Path {
@@ -110,11 +110,11 @@ fn assert_start(templates: &Path, place: &[&str], feed: &[&str], expected: &Star
     serve.args(place).args(feed).current_dir(folder.path());
     let case = format!("{place:?} {feed:?}");
     match expected {
-        Serves(expected) => {
+        Listens(expected) => {
             let server = Server::spawn(serve);
             assert!(server.first.contains(expected), "{case}: {}", server.first);
         }
-        Refused(expected) => {
+        Ends(expected) => {
             let output = serve.output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{case}: {}", errors(&output));
             assert_eq!(errors(&output).trim_end(), format!("milepost: {expected}"), "{case}");
@@ -130,86 +130,78 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
     let (none, practice, mainnet) = (&[][..], &["--follow", "practice"], &["--follow", "mainnet"]);
     let empty = "is empty, and there is no feed: add `--follow mainnet` (`follow = [\"mainnet\"]` in a file of settings), or `--follow practice` for the demonstration chain";
     let refused =
-        |place: &str| -> Start { Refused(Box::leak(format!("{place} {empty}").into_boxed_str())) };
+        |place: &str| -> Start { Ends(Box::leak(format!("{place} {empty}").into_boxed_str())) };
     let new_store = refused("the store new.milepost");
     let new_directory = refused("the store new/chain.milepost");
     let new_archive = refused("the archive new-archive");
     let lost_store = refused("the store new.milepost");
     for (place, of_none, of_practice, of_mainnet) in [
-        (&[][..], Serves("demonstration chain"), Serves("demonstration chain"), Serves("http:")),
-        (&["--store", "new.milepost"], new_store, Serves("demonstration chain"), Serves("http:")),
+        (&[][..], Listens("demonstration chain"), Listens("demonstration chain"), Listens("http:")),
+        (&["--store", "new.milepost"], new_store, Listens("demonstration chain"), Listens("http:")),
         (
             &["--store", "practice.milepost"],
-            Serves("(no feed: blocks 100000000 to "),
-            Serves("demonstration chain"),
-            Refused(
-                "the store practice.milepost is of practice, and --follow has a feed of mainnet",
-            ),
+            Listens("(no feed: blocks 100000000 to "),
+            Listens("demonstration chain"),
+            Ends("the store practice.milepost is of practice, and --follow has a feed of mainnet"),
         ),
         (
             &["--store", "other.milepost"],
-            Serves(" of othernet)"),
-            Refused("the store other.milepost is of othernet, and --follow has a feed of practice"),
-            Refused("the store other.milepost is of othernet, and --follow has a feed of mainnet"),
+            Listens(" of othernet)"),
+            Ends("the store other.milepost is of othernet, and --follow has a feed of practice"),
+            Ends("the store other.milepost is of othernet, and --follow has a feed of mainnet"),
         ),
-        (&["--store", "new/"], new_directory, Serves("demonstration chain"), Serves("http:")),
+        (&["--store", "new/"], new_directory, Listens("demonstration chain"), Listens("http:")),
         (
             &["--store", "practice-directory"],
-            Serves("(no feed: blocks 100000000 to "),
-            Serves("demonstration chain"),
-            Refused(
+            Listens("(no feed: blocks 100000000 to "),
+            Listens("demonstration chain"),
+            Ends(
                 "the store practice-directory/chain.milepost is of practice, and --follow has a feed of mainnet",
             ),
         ),
         (
             &["--store", "other-directory"],
-            Serves(" of othernet)"),
-            Refused(
+            Listens(" of othernet)"),
+            Ends(
                 "the store other-directory/chain.milepost is of othernet, and --follow has a feed of practice",
             ),
-            Refused(
+            Ends(
                 "the store other-directory/chain.milepost is of othernet, and --follow has a feed of mainnet",
             ),
         ),
         (
             &["--archive", "new-archive"],
             new_archive,
-            Serves("demonstration chain"),
-            Serves("http:"),
+            Listens("demonstration chain"),
+            Listens("http:"),
         ),
         (
             &["--archive", "practice-archive"],
-            Serves("(no feed: blocks 100000000 to "),
-            Serves("demonstration chain"),
-            Refused(
-                "the archive practice-archive is of practice, and --follow has a feed of mainnet",
-            ),
+            Listens("(no feed: blocks 100000000 to "),
+            Listens("demonstration chain"),
+            Ends("the archive practice-archive is of practice, and --follow has a feed of mainnet"),
         ),
         (
             &["--archive", "other-archive"],
-            Serves(" of othernet)"),
-            Refused(
-                "the archive other-archive is of othernet, and --follow has a feed of practice",
-            ),
-            Refused("the archive other-archive is of othernet, and --follow has a feed of mainnet"),
+            Listens(" of othernet)"),
+            Ends("the archive other-archive is of othernet, and --follow has a feed of practice"),
+            Ends("the archive other-archive is of othernet, and --follow has a feed of mainnet"),
         ),
         (
             &["--store", "new.milepost", "--archive", "practice-archive"],
             lost_store,
-            Serves("demonstration chain"),
-            Refused(
-                "the archive practice-archive is of practice, and --follow has a feed of mainnet",
-            ),
+            Listens("demonstration chain"),
+            Ends("the archive practice-archive is of practice, and --follow has a feed of mainnet"),
         ),
         (
             &["--store", "practice.milepost", "--archive", "other-archive"],
-            Refused(
+            Ends(
                 "the store practice.milepost is of practice, and the archive other-archive is of othernet",
             ),
-            Refused(
+            Ends(
                 "the store practice.milepost is of practice, and the archive other-archive is of othernet",
             ),
-            Refused(
+            Ends(
                 "the store practice.milepost is of practice, and the archive other-archive is of othernet",
             ),
         ),
@@ -219,7 +211,7 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
         }
     }
     // What is in memory does not last.
-    assert_start(templates, &["--archive", "memory"], none, &Serves("demonstration chain"));
+    assert_start(templates, &["--archive", "memory"], none, &Listens("demonstration chain"));
 }
 
 #[test]
@@ -241,7 +233,7 @@ fn options_of_one_source_are_refused_with_another() {
             "--seed: the practice chain does not run; --follow practice runs it",
         ),
     ] {
-        assert_start(templates, &["--store", "new.milepost"], args, &Refused(expected));
+        assert_start(templates, &["--store", "new.milepost"], args, &Ends(expected));
     }
 }
 

@@ -146,8 +146,8 @@ fn try_installed(package: &Path) -> Result<(), String> {
     fs::metadata(&store).map(|_| ()).map_err(|error| failed(&store, &error))
 }
 
-/// Without a feed the service ends, says which setting is missing, makes nothing, and is not started
-/// again
+/// Without a feed the service ends, names the setting that is missing, makes nothing, and is not
+/// started again
 fn refuse_without_feed(command: &mut Command, unit: &str) -> Result<(), String> {
     let ended = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let errors = String::from_utf8_lossy(&ended.stderr);

@@ -1,0 +1,190 @@
+//! The options about blocks that come in: feeds, the nodes that belong to them, and the import.
+//!
+//! Several commands share them, so each group is a structure of its own.
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use clap::Args;
+use milepost::config::TrackedShards;
+use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
+use milepost_feeds::Start;
+
+use super::{BLOCKS, FEED, STORE};
+use crate::upstream::Upstream;
+use crate::value_parsers::{self, FeedName};
+
+/// What belongs to live feeds: tokens, limits, nodes
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = FEED)]
+pub(crate) struct FeedSourceArgs {
+    /// File with the token of the first feed
+    ///
+    /// Without it, the variable `MILEPOST_FEED_TOKEN` is read.
+    #[arg(long, value_name = "PATH", requires = "follow")]
+    pub(crate) feed_token_file: Option<PathBuf>,
+    /// Maximum requests in a minute [default: 170, to a node 6000]
+    ///
+    /// For each feed. The public feeds allow 180 for an address.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "follow",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) feed_requests: Option<u32>,
+    /// Node with the protocol configurations; can be repeated
+    ///
+    /// `none` takes those of `--configs` only. By default `mainnet` and `testnet` have a public
+    /// node, and a node serves its own configurations. Repeat the option for `--forward`;
+    /// configurations come from the first node.
+    #[arg(long, value_name = "URL|none", requires = "follow")]
+    pub(crate) upstream: Vec<Upstream>,
+    /// File with the token of an upstream; can be repeated
+    ///
+    /// The n-th file has the token of the n-th `--upstream`.
+    #[arg(long, value_name = "PATH", requires = "upstream")]
+    pub(crate) upstream_token_file: Vec<PathBuf>,
+}
+
+/// How `milepost serve` follows a live feed
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = FEED)]
+pub(crate) struct FollowArgs {
+    /// Feed to follow; can be repeated
+    ///
+    /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
+    /// Where the first feed fails, the next one is asked. `practice` runs the practice chain, for
+    /// demonstrations and tests; it goes with no other feed. Without a feed the server serves what
+    /// it has, or, without a store, an archive and blocks, the practice chain in memory.
+    #[arg(long, value_name = "FEED")]
+    pub(crate) follow: Vec<FeedName>,
+    /// Seed of the practice chain [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) sources: FeedSourceArgs,
+    /// Where to start
+    ///
+    /// `resume` starts after the head of the store, or, with an empty store, at the last final
+    /// block. `final` starts at the last final block.
+    #[arg(
+        long,
+        value_name = "HEIGHT|final|resume",
+        default_value = "resume",
+        requires = "follow",
+        value_parser = value_parsers::start
+    )]
+    pub(crate) from: Start,
+    /// Heights before the last final block to start at
+    ///
+    /// Only an empty store starts so, so that transactions in flight are whole: a promise that is
+    /// yielded resumes within 200 blocks.
+    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
+    pub(crate) start_margin: u64,
+    /// Forwards other public methods to the upstream
+    ///
+    /// Also submits transactions to it. Where the first upstream fails, the next one is asked.
+    #[arg(long, requires = "follow")]
+    pub(crate) forward: bool,
+    /// Maximum time of a response of an upstream
+    ///
+    /// A longer response counts with its first 64 KiB.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        requires = "forward",
+        value_parser = value_parsers::duration
+    )]
+    pub(crate) upstream_timeout: Duration,
+    /// Asks the upstream for transactions that are not here
+    ///
+    /// These are in no block here, such as those older than the retention.
+    #[arg(long, requires = "forward")]
+    pub(crate) upstream_history: bool,
+    /// Serves blocks to other servers, from this much memory
+    ///
+    /// The newest messages are served at the URLs of neardata. The size bounds what is kept of
+    /// them, compressed. By default none are served.
+    #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
+    pub(crate) serve_feed: Option<usize>,
+    /// Maximum age of the newest block of a ready server
+    ///
+    /// `/ready` and `/health` are positive up to this age.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        requires = "follow",
+        value_parser = value_parsers::duration
+    )]
+    pub(crate) max_age: Duration,
+}
+
+/// How blocks are imported
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = BLOCKS)]
+pub(crate) struct FeedArgs {
+    /// When a block is final [default: headers]
+    ///
+    /// As the `headers` of later blocks declare, or `all` at once, in a feed of final blocks only.
+    /// `all` also makes final what the store has. By default it is the rule by which the store was
+    /// filled, and `headers` for an empty store or with `--follow`.
+    #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
+    pub(crate) finality: Option<FinalityRule>,
+    /// Blocks that are kept [default: everything]
+    ///
+    /// `everything`, `blocks:N` or `epochs:N`. The default is `blocks:1000` for a feed that is
+    /// followed into memory.
+    #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
+    #[arg(help_heading = STORE)]
+    pub(crate) retention: Option<Retention>,
+    /// Refuses a member that is not of its type
+    ///
+    /// This is about members of blocks and configurations. By default they are served as they came,
+    /// counted in a metric and logged once.
+    #[arg(long)]
+    pub(crate) strict_types: bool,
+    /// Ids of the shards that the blocks have [default: all]
+    ///
+    /// For a feed that has some shards only; the ids are separated by commas. Their chunks have to
+    /// be there, and requests about accounts of other shards are answered with
+    /// DOES_NOT_TRACK_SHARD, by the protocol configuration in force.
+    #[arg(
+        long,
+        value_name = "IDS",
+        default_value = "",
+        hide_default_value = true,
+        value_parser = value_parsers::shards
+    )]
+    pub(crate) track_shards: TrackedShards,
+    /// Check of block hashes [default: report with a feed]
+    ///
+    /// Each block is checked against its own hash, and outcomes against the blocks after them.
+    /// `report` counts what is wrong, and logs it once; `strict` refuses a wrong block. The default
+    /// is `report` with `--follow` and for an archive, otherwise `off`.
+    #[arg(long, value_name = "off|report|strict")]
+    pub(crate) verify: Option<VerifyMode>,
+    /// Highest height that is imported
+    ///
+    /// A server goes on with what it has. A lake in an object store needs it.
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) until: Option<u64>,
+    /// Directory of protocol configurations
+    ///
+    /// Its files are `<height>.json`, each effective from its height on.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) configs: Option<PathBuf>,
+}
+
+impl FeedArgs {
+    /// The import settings of the engine, with the rule of finality for the store
+    pub(crate) fn import_settings(&self, finality: FinalityRule) -> ImportSettings {
+        ImportSettings::default()
+            .with_finality(finality)
+            .with_strict_types(self.strict_types)
+            .with_track_shards(self.track_shards)
+            .with_retention(self.retention.unwrap_or_default())
+    }
+}

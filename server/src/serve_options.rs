@@ -1,0 +1,113 @@
+//! What the options of `milepost serve` are together.
+//!
+//! Options that contradict each other are refused here, and where blocks come from while the server
+//! serves is decided once.
+
+use milepost_feeds::{FeedUrl, Start};
+
+use crate::archive::{ArchiveLocation, ArchiveOptions};
+use crate::cli::{FollowArgs, ServeArgs};
+use crate::follow::Follow;
+use crate::serve;
+use crate::stored_chain::NewBlocks;
+use crate::value_parsers::{FeedName, StoreLocation};
+
+/// The seed of the practice chain, if there is no `--seed`
+const DEFAULT_SEED: u64 = 1;
+
+/// Checks what `serve` refuses of its options beyond what each of them may be; opens and makes
+/// nothing
+///
+/// # Errors
+///
+/// Which option it is, and why.
+pub(crate) fn check(args: &ServeArgs) -> Result<(), String> {
+    let runtime = serve::runtime(None)?;
+    let _guard = runtime.enter();
+    Checked::new(args).map(drop)
+}
+
+/// What the options of `serve` are together
+pub(crate) struct Checked {
+    /// The archive of the command line, or that of the store
+    pub(crate) archive: Option<ArchiveLocation>,
+    pub(crate) archive_options: ArchiveOptions,
+    pub(crate) live: Live,
+}
+
+/// Where blocks come from while the server serves
+pub(crate) enum Live {
+    /// It serves what is there
+    None,
+    /// The practice chain of this seed
+    Practice(u64),
+    Feed(Box<Follow>),
+}
+
+impl Checked {
+    /// Checks them; called in a runtime
+    pub(crate) fn new(args: &ServeArgs) -> Result<Self, String> {
+        let port = args.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(_))) {
+            return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
+        }
+        let archive = args.archive.archive.clone().or_else(|| args.store.archive());
+        let archive_options = args.archive.options(archive.as_ref())?;
+        let is_memory = |archive: &ArchiveLocation| *archive == ArchiveLocation::Memory;
+        let lasts = args.store != StoreLocation::Memory
+            || !archive.iter().chain(&args.archive.archive_older).all(is_memory);
+        let live = Live::new(args, lasts)?;
+        if args.follow.seed.is_some() && !matches!(live, Live::Practice(_)) {
+            return Err("--seed: the practice chain does not run; --follow practice runs it".into());
+        }
+        Ok(Self { archive, archive_options, live })
+    }
+}
+
+impl Live {
+    /// Reads the options; `lasts` says whether something that the server writes outlives it
+    fn new(args: &ServeArgs, lasts: bool) -> Result<Self, String> {
+        let practice = Self::Practice(args.follow.seed.unwrap_or(DEFAULT_SEED));
+        let names = &args.follow.follow;
+        if !names.contains(&FeedName::Practice) {
+            let urls = names.iter().filter_map(|name| match name {
+                FeedName::Practice => None,
+                FeedName::Live(url) => Some(url.clone()),
+            });
+            let urls: Vec<FeedUrl> = urls.collect();
+            let is_demo = !lasts && args.blocks.is_empty() && args.feed.configs.is_none();
+            return Ok(match Follow::new(&urls, &args.follow, &args.feed)? {
+                Some(follow) => Self::Feed(Box::new(follow)),
+                None if is_demo => practice,
+                None => Self::None,
+            });
+        }
+        if names.len() > 1 {
+            return Err("--follow practice goes with no other --follow".to_owned());
+        }
+        let FollowArgs { sources, from, forward, serve_feed, .. } = &args.follow;
+        let given = [
+            ("--blocks", !args.blocks.is_empty()),
+            ("--from", *from != Start::Resume),
+            ("--forward", *forward),
+            ("--serve-feed", serve_feed.is_some()),
+            ("--feed-token-file", sources.feed_token_file.is_some()),
+            ("--feed-requests", sources.feed_requests.is_some()),
+            ("--upstream", !sources.upstream.is_empty()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => Err(format!("{name} does not go with --follow practice")),
+            None => Ok(practice),
+        }
+    }
+
+    /// Whose blocks come in
+    pub(crate) fn new_blocks(&self, args: &ServeArgs) -> NewBlocks {
+        match self {
+            Self::None if args.blocks.is_empty() => NewBlocks::None,
+            Self::None => NewBlocks::Files,
+            Self::Practice(_) => NewBlocks::Practice,
+            Self::Feed(follow) => NewBlocks::Feed(follow.chain_id()),
+        }
+    }
+}
