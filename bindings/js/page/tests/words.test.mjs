@@ -244,6 +244,9 @@ test("every screen finds transactions and receipts, and explains what it cannot 
     assert.doesNotMatch(await message.textContent(), /params\./);
     assert.equal(await search.getAttribute("aria-invalid"), "true");
   }
+  // One hash of a thousand is shorter than 43 characters.
+  await search.fill(`https://nearblocks.io/txns/${"7".repeat(41)}`);
+  assert.equal(await message.textContent(), "");
   // A hash may have digits alone.
   await search.fill("1234567891234567891234567891234567891234567");
   assert.equal(await message.textContent(), "");

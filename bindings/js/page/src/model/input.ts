@@ -9,8 +9,9 @@ import type { TransactionParams } from "../rpc";
 export const ANY_ACCOUNT = "system";
 /** Lengths of base58 of 32 bytes: longer input is a signed transaction */
 const HASH_LENGTHS = { min: 32, max: 44 };
-/** A hash in a link, where shorter words may be anything; all but one in 10^5 have this length */
-const HASH_IN_LINK = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
+/** A hash in a link, where shorter words may be anything: one of 3 million hashes is shorter
+ *  (58^40 / 2^256) */
+const HASH_IN_LINK = /^[1-9A-HJ-NP-Za-km-z]{41,44}$/;
 /** With or without a scheme; neither a hash nor base64 has a dot or a colon */
 const LINK = /^(https?:\/\/\S+|[\w-]+([.:][\w-]+)+[/?#]\S*)$/i;
 const ACCOUNT = /^(?=.{2,64}$)[a-z0-9]+([-_.][a-z0-9]+)*$/;
