@@ -368,7 +368,8 @@ static const char OTHER_TYPE[] =
     "\",\"epoch_id\":\"" ONES
     "\"}},\"shards\":[{\"chunk\":{\"transactions\":[],\"receipts\":["
     "{\"predecessor_id\":\"aa\",\"priority\":{},\"receipt\":{\"Data\":{\"data_id\":\"" ONES
-    "\"}},\"receipt_id\":\"" ONES "\",\"receiver_id\":\"bb\"}]},"
+    "\"}},\"receipt_id\":\"" ONES
+    "\",\"receiver_id\":\"bb\"}]},"
     "\"receipt_execution_outcomes\":[]}]}";
 
 static void other_types_are_counted_or_refused(void) {
