@@ -57,10 +57,13 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Libraries that log nothing unless the directives name them: h2 writes a line for each connection
-/// that it ends, so clients could fill a disk; the driver of Cassandra repeats each second why it
-/// cannot connect, and what that means is logged by the archive
-const QUIET: [&str; 2] = ["h2", "scylla"];
+/// Libraries with a level of their own unless the directives name them
+///
+/// h2 writes a line for each connection that it ends, so clients could fill a disk. The driver of
+/// Cassandra repeats each second why it cannot connect, and the archive logs what that means. fjall
+/// and its trees write some twenty lines for each archive that they open.
+const QUIET: [(&str, &str); 4] =
+    [("h2", "off"), ("scylla", "off"), ("fjall", "warn"), ("lsm_tree", "warn")];
 
 /// Whether logs are JSON, in which spans are written
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -74,8 +77,8 @@ pub(crate) fn is_json() -> bool {
 pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
     // It was parsed before.
     let filter = filter.filter().unwrap_or_default();
-    let filter = QUIET.iter().fold(filter, |filter, name| {
-        match (format!("{filter}").contains(name), format!("{name}=off").parse()) {
+    let filter = QUIET.iter().fold(filter, |filter, (name, level)| {
+        match (format!("{filter}").contains(name), format!("{name}={level}").parse()) {
             (false, Ok(directive)) => filter.add_directive(directive),
             _ => filter,
         }

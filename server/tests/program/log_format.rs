@@ -56,6 +56,24 @@ fn what_is_logged_about_a_request_has_its_id_and_its_trace() {
 }
 
 #[test]
+fn a_start_with_an_archive_logs_only_lines_of_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let store = format!("{}/", directory.path().join("store").display());
+    let follow = ["serve", "--follow", "practice", "--store", &store];
+    let mut serve = command(&follow);
+    serve.args(["--listen", "127.0.0.1:0", "--log-format", "json"]);
+    serve.env("MILEPOST_LOG", "info").stderr(File::create(&log).unwrap());
+    drop(Server::spawn(serve));
+    let log = fs::read_to_string(log).unwrap();
+    let targets = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let targets: Vec<Value> = targets.map(|line| line["target"].clone()).collect();
+    assert!(!targets.is_empty(), "nothing is logged");
+    let is_own = |target: &Value| target.as_str().is_some_and(|it| it.starts_with("milepost"));
+    assert!(targets.iter().all(is_own), "{log}");
+}
+
+#[test]
 fn a_request_without_an_id_gets_one_and_no_trace() {
     let server = Server::with_blocks(&[]);
     let ids = ["", "x-request-id: not one"].map(|headers| {
