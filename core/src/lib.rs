@@ -42,7 +42,7 @@
 //! # Three ways to use it
 //!
 //! **A local storage: [`Engine`].** One call imports a block, and one call responds to a request
-//! from a [`Snapshot`](storage::Snapshot) of what is stored, which is one state between two
+//! from a [`Snapshot`](storage::Snapshot) of the stored rows, which is one state between two
 //! commits. The program above does that. A request for a milestone that is not reached is returned
 //! as [`RequestState::Pending`](endpoint::RequestState::Pending): evaluate it again after the next
 //! block, or end it with [`expire`](endpoint::PendingRequest::expire).

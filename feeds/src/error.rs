@@ -18,7 +18,7 @@ pub struct FollowError {
 pub enum FollowErrorKind {
     /// The feed contradicts a block that was final
     Contradiction,
-    /// The feed is of another chain than the host's
+    /// The feed belongs to another chain than the blocks of the host
     OtherChain,
     /// The feed does not have a block that is needed
     Missing,

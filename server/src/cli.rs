@@ -231,7 +231,7 @@ pub(crate) struct CommonArgs {
     /// `MILEPOST_MAX_WAIT` or `MILEPOST_ARCHIVE_STATS_JSON` comes before the file.
     #[arg(long, global = true, value_name = "PATH")]
     settings: Option<PathBuf>,
-    /// What is logged to standard error
+    /// Messages that are logged to standard error
     ///
     /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives of the Rust crate
     /// `tracing`, such as `info,milepost_feeds=debug`.
@@ -314,7 +314,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Checks the settings of the environment and of a file, and names the line of what is wrong
+    /// Checks the settings of the environment and of a file, and names the line of an error
     Check {
         /// The file [default: that of `MILEPOST_SETTINGS`, or none]
         #[arg(value_name = "FILE")]

@@ -113,7 +113,7 @@ pub(crate) struct Follow {
     upstream: Option<Node>,
     /// Whether the next block is taken in only when the configuration of the epoch is stored
     waits_for_configs: bool,
-    /// What has the chain of the host, and its name
+    /// The place that names the chain of the host, and that name
     stored_name: Option<(String, String)>,
     /// Where requests are forwarded to, if they are
     pub(crate) upstreams: Option<Arc<Upstreams>>,
@@ -199,8 +199,8 @@ impl Follow {
         self.sources.iter().find_map(|source| source.chain_id)
     }
 
-    /// The same for a host whose blocks or configurations are of this chain, such as those of its
-    /// archive; `place` is where they are
+    /// The same for a host whose store, archive or configurations name its chain: the place, and
+    /// the name
     pub(crate) fn of_chain(mut self, named: Option<(&str, &str)>) -> Self {
         self.stored_name = named.map(|(place, name)| (place.to_owned(), name.to_owned()));
         self
@@ -211,7 +211,7 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// [`Failure::Usage`] if the feed is of another chain, before its first block is taken in.
+    /// [`Failure::Usage`] if the feed belongs to another chain, before its first block is imported.
     pub(crate) async fn run(
         self,
         service: Arc<Service>,
@@ -229,19 +229,17 @@ impl Follow {
         if let (Some((place, stored)), Some(other)) = (&stored_name, of_feed)
             && stored != other
         {
-            let text = format!("{place} is of {stored}, and --follow has a feed of {other}");
-            return Err(Failure::Usage(text));
+            return Err(Failure::chains_differ(place, stored, "the feed of --follow", other));
         }
         if let (Some((place, stored)), None, Some(node), None) =
             (&stored_name, of_feed, &upstream, chain.head)
         {
-            // No block says whether the feed is of this chain.
+            // There is no block to compare with the feed.
             let Some(other) = chain_id_of(node, &service).await else { return Ok(()) };
             if other.as_ref().is_some_and(|other| other != stored) {
                 let other = other.unwrap_or_default();
-                return Err(Failure::Usage(format!(
-                    "{place} is of {stored}, and the --upstream of the feed is of {other}"
-                )));
+                let upstream = "the --upstream of the feed";
+                return Err(Failure::chains_differ(place, stored, upstream, &other));
             }
         }
         let mut feeds = sources.into_iter().map(|source| source.feed);
@@ -347,9 +345,8 @@ impl Follow {
                 let (place, name) = stored_name.unwrap_or_else(|| {
                     ("the store".to_owned(), "a chain without a name".to_owned())
                 });
-                Failure::Usage(format!(
-                    "{place} is of {name}, and --follow {url} is of another chain: {text}"
-                ))
+                let (feed, other) = (format!("--follow {url}"), format!("another chain: {text}"));
+                Failure::chains_differ(&place, &name, &feed, &other)
             }
             FollowEnd::Other(text) => Failure::Other(text),
         })?;
@@ -391,7 +388,7 @@ async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
 /// Why a feed is no longer followed
 #[derive(Debug)]
 pub(crate) enum FollowEnd {
-    /// The feed is of another chain than the store
+    /// The feed belongs to another chain than the store
     OtherChain(String),
     Other(String),
 }
@@ -433,9 +430,9 @@ pub(crate) async fn take_in<S: Source>(
         Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
             other(format!("block {}: {error}", block.block.height))
         }
-        Ok(Some(Err(ImportError { error, .. }))) => {
-            other(format!("{error}; the blocks before stay, and the next start goes on after them"))
-        }
+        Ok(Some(Err(ImportError { error, .. }))) => other(format!(
+            "{error}; the blocks before stay, and the next start continues after them"
+        )),
         Ok(None) | Err(_) => other("an import panicked; the log has the place".to_owned()),
     }
 }

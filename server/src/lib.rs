@@ -82,7 +82,7 @@ use settings::Arguments;
 /// Runs the program with the arguments and the environment of this process
 ///
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
-/// not sound; 2 invalid command line, also for what the store holds, or the query or another
+/// not sound; 2 the command line is invalid or does not fit the store, or the query or another
 /// command failed; 3 the server failed because its store is damaged.
 pub fn main() -> ExitCode {
     process_metrics::note_start();

@@ -60,7 +60,7 @@ impl FromStr for LogFormat {
 /// Libraries with a level of their own unless the directives name them
 ///
 /// h2 writes a line for each connection that it ends, so clients could fill a disk. The driver of
-/// Cassandra repeats each second why it cannot connect, and the archive logs what that means. fjall
+/// Cassandra repeats each second why it cannot connect, and the archive logs that once. fjall
 /// and its trees write some twenty lines for each archive that they open.
 const QUIET: [(&str, &str); 4] =
     [("h2", "off"), ("scylla", "off"), ("fjall", "warn"), ("lsm_tree", "warn")];

@@ -6,7 +6,7 @@
 //! pending requests are answered, and the exit code is 0.
 
 use alloc::sync::Arc;
-use core::fmt::Display;
+use core::fmt::{self, Display};
 use core::hash::BuildHasher as _;
 use core::net::SocketAddr;
 use core::num::NonZero;
@@ -74,7 +74,7 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
 /// Why a server ends
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Failure {
-    /// The options contradict each other, or what is stored; another start does not change that
+    /// The options contradict each other or the store, which another start does not change
     Usage(String),
     /// The store is damaged, which another start does not change
     Damaged(String),
@@ -89,6 +89,20 @@ impl Failure {
             Self::Damaged(text) => (text, 3),
             Self::Other(text) => (text, 1),
         }
+    }
+}
+
+impl Failure {
+    /// Two parts of a start that belong to different chains
+    pub(crate) fn chains_differ(place: &str, chain: &str, other: &str, other_chain: &str) -> Self {
+        Self::Usage(format!("{place} belongs to {chain}, and {other} to {other_chain}"))
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(text) | Self::Damaged(text) | Self::Other(text)) = self;
+        formatter.write_str(text)
     }
 }
 
@@ -187,7 +201,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
-    // What is printed at the start, and in the README, is answered as long as the server runs.
+    // The transaction of the README, and that of the start, stay known as long as the server runs.
     let keeps_start = is_memory && matches!(live, Live::Practice(_));
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
     let archive_keeps_all = archive_options.kept_heights.is_none();
@@ -209,7 +223,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         tokio::spawn(run_exporter(Arc::clone(&service), archive));
     }
 
-    // What is printed is answered as long as the server runs.
+    // A request for a transaction that the server may forget is not printed.
     let keeps_all = import_settings.retention == Retention::Everything
         || archive_keeps_all && service.archive().is_some();
     let seed = match &live {
@@ -347,8 +361,8 @@ fn first_blocks_archive(
 /// Follows a feed; what ends it before the service shuts down, shuts the service down
 async fn run_follow(service: Arc<Service>, follow: Follow) -> Result<(), Failure> {
     let followed = follow.run(Arc::clone(&service), || ()).await;
-    if let Err(Failure::Usage(text) | Failure::Damaged(text) | Failure::Other(text)) = &followed {
-        error!("the feed cannot be followed: {text}");
+    if let Err(failure) = &followed {
+        error!("the feed cannot be followed: {failure}");
         service.shutdown();
     }
     followed
@@ -402,8 +416,7 @@ async fn run_practice(
             }
             Err(failure) => {
                 // The store is still valid, so it is served without new blocks.
-                let (text, _) = failure.into_text_and_code();
-                error!("the practice chain ended: {text}");
+                error!("the practice chain ended: {failure}");
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! What the options of `milepost serve` are together.
+//! The options of `milepost serve` together.
 //!
 //! Options that contradict each other are refused here, and where blocks come from while the server
 //! serves is decided once.
@@ -15,8 +15,7 @@ use crate::value_parsers::{FeedName, StoreLocation};
 /// The seed of the practice chain, if there is no `--seed`
 const DEFAULT_SEED: u64 = 1;
 
-/// Checks what `serve` refuses of its options beyond what each of them may be; opens and makes
-/// nothing
+/// Checks the options of `serve` together, after the value of each; opens and makes nothing
 ///
 /// # Errors
 ///
@@ -27,7 +26,7 @@ pub(crate) fn check(args: &ServeArgs) -> Result<(), String> {
     Checked::new(args).map(drop)
 }
 
-/// What the options of `serve` are together
+/// The options that are decided together
 pub(crate) struct Checked {
     /// The archive of the command line, or that of the store
     pub(crate) archive: Option<ArchiveLocation>,
@@ -37,7 +36,7 @@ pub(crate) struct Checked {
 
 /// Where blocks come from while the server serves
 pub(crate) enum Live {
-    /// It serves what is there
+    /// Nowhere: it serves the stored blocks
     None,
     /// The practice chain of this seed
     Practice(u64),
@@ -83,7 +82,7 @@ impl Live {
             });
         }
         if names.len() > 1 {
-            return Err("--follow practice goes with no other --follow".to_owned());
+            return Err("--follow practice does not go with another --follow".to_owned());
         }
         let FollowArgs { sources, from, forward, serve_feed, .. } = &args.follow;
         let given = [
@@ -101,7 +100,7 @@ impl Live {
         }
     }
 
-    /// Whose blocks come in
+    /// The source of new blocks
     pub(crate) fn new_blocks(&self, args: &ServeArgs) -> NewBlocks {
         match self {
             Self::None if args.blocks.is_empty() => NewBlocks::None,

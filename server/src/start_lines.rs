@@ -8,12 +8,12 @@ use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::http::BasePath;
 
-/// What is printed
+/// The lines
 pub(crate) struct StartLines<'a> {
     /// The address that the server listens on
     pub(crate) address: SocketAddr,
     pub(crate) base_path: &'a BasePath,
-    /// What the server serves, in a few words
+    /// The chain that is served, in a few words
     pub(crate) note: Option<String>,
     /// A JSON-RPC request that has a result; without one, the state of the server is asked for
     pub(crate) request: Option<String>,

@@ -59,8 +59,8 @@ pub(crate) async fn verify_store(
         task::spawn_blocking(move || verify(&service, when)).await
     };
     let verified = verified.unwrap_or_else(|error| Err(error.to_string().into()));
-    if let Err(Failure::Usage(text) | Failure::Damaged(text) | Failure::Other(text)) = &verified {
-        error!("{text}");
+    if let Err(failure) = &verified {
+        error!("{failure}");
         service.shutdown();
     }
     verified

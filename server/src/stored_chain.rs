@@ -1,7 +1,7 @@
-//! What a store and its archives hold, read before the server changes or makes any of them.
+//! The contents of a store and its archives, read before the server changes or makes any of them.
 //!
-//! Blocks of two chains never come together: a start that would mix them is refused, and so is one
-//! that has nothing to serve. A refused start leaves every file as it was.
+//! A start that would mix blocks of two chains is refused, and so is one that has nothing to serve.
+//! A refused start leaves every file as it was.
 
 use core::fmt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::feed::{self, PRACTICE};
 use crate::serve::Failure;
 use crate::value_parsers::StoreLocation;
 
-/// What one place holds
+/// The content of one place
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Content {
     /// For a sentence: `the store PATH`
@@ -26,19 +26,25 @@ struct Content {
     chain_id: Option<String>,
     /// The lowest and the highest height of its blocks
     heights: Option<(BlockHeight, BlockHeight)>,
+    /// Whether it cannot be read, so that it may have more
+    is_unread: bool,
 }
 
 impl Content {
     const fn empty(place: String) -> Self {
-        Self { place, chain_id: None, heights: None }
+        Self { place, chain_id: None, heights: None, is_unread: false }
+    }
+
+    const fn may_have_blocks(&self) -> bool {
+        self.heights.is_some() || self.is_unread
     }
 
     const fn is_empty(&self) -> bool {
-        self.chain_id.is_none() && self.heights.is_none()
+        self.chain_id.is_none() && !self.may_have_blocks()
     }
 }
 
-/// What the store, the archives and the files of configurations hold together
+/// The contents of the store, the archives and the files of configurations
 pub(crate) struct StoredChain {
     /// That of the store, unless its rows are in memory
     store: Option<Content>,
@@ -50,7 +56,7 @@ pub(crate) struct StoredChain {
     pub(crate) archives: Vec<Option<SharedArchive>>,
 }
 
-/// The chain whose blocks the server takes in
+/// The source of new blocks, and its chain
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NewBlocks {
     /// There are none
@@ -115,7 +121,7 @@ impl StoredChain {
             match first {
                 Some((other, other_id)) if other_id != chain_id => {
                     let (one, two) = (&other.place, &content.place);
-                    return usage(format!("{one} is of {other_id}, and {two} is of {chain_id}"));
+                    return Err(Failure::chains_differ(one, other_id, two, chain_id));
                 }
                 _ => first = first.or(Some((content, chain_id))),
             }
@@ -128,15 +134,15 @@ impl StoredChain {
         if let (Some((content, chain_id)), Some(feed)) = (first, feed)
             && chain_id != feed
         {
-            let place = &content.place;
-            return usage(format!("{place} is of {chain_id}, and --follow has a feed of {feed}"));
+            let follow = "the feed of --follow";
+            return Err(Failure::chains_differ(&content.place, chain_id, follow, feed));
         }
         match new {
             NewBlocks::Practice => {
-                let is_unnamed = |it: &&Content| it.heights.is_some() && it.chain_id.is_none();
+                let is_unnamed = |it: &&Content| it.may_have_blocks() && it.chain_id.is_none();
                 match self.contents().find(is_unnamed) {
                     Some(Content { place, .. }) => usage(format!(
-                        "{place} has blocks of a chain without a name, and --follow has a feed of {PRACTICE}"
+                        "{place} has blocks of a chain without a name, and the feed of --follow belongs to {PRACTICE}"
                     )),
                     None => Ok(()),
                 }
@@ -166,7 +172,7 @@ impl StoredChain {
     }
 }
 
-/// What is served when no block comes in
+/// The content that a server without a feed serves
 impl fmt::Display for StoredChain {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("no feed: ")?;
@@ -174,6 +180,9 @@ impl fmt::Display for StoredChain {
         let heights = heights.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         match heights {
             Some((first, last)) => write!(formatter, "blocks {first} to {last}")?,
+            None if self.contents().any(|it| it.is_unread) => {
+                formatter.write_str("an archive that cannot be read")?;
+            }
             None => formatter.write_str("configurations")?,
         }
         match self.named() {
@@ -183,7 +192,7 @@ impl fmt::Display for StoredChain {
     }
 }
 
-/// What a store has; `None` if its rows are in memory
+/// The content of a store; `None` if its rows are in memory
 fn store_content(location: &StoreLocation) -> Result<Option<Content>, Failure> {
     let Some(path) = location.file() else { return Ok(None) };
     let place = format!("the store {}", path.display());
@@ -197,7 +206,7 @@ fn store_content(location: &StoreLocation) -> Result<Option<Content>, Failure> {
     let chain = Engine::default().chain_status(&snapshot)?;
     let heights = chain.earliest.zip(chain.head);
     let heights = heights.map(|(first, last)| (first.height, last.height));
-    Ok(Some(Content { place, chain_id: chain.chain_id, heights }))
+    Ok(Some(Content { chain_id: chain.chain_id, heights, ..Content::empty(place) }))
 }
 
 /// Opens an archive that is there; `None` for one that the server has to make
@@ -223,11 +232,11 @@ fn archive_content(place: String, archive: &SharedArchive) -> Content {
         Ok::<_, milepost::Error>((heights, archive::chain_id(archive)?))
     };
     match read() {
-        Ok((heights, chain_id)) => Content { place, chain_id, heights },
+        Ok((heights, chain_id)) => Content { chain_id, heights, ..Content::empty(place) },
         Err(error) => {
             warn!("{place} cannot be read: {error}");
-            // Not known to be empty: what is of another chain is noticed by the export.
-            Content { place, chain_id: None, heights: Some((0, 0)) }
+            // The export finds out whether it belongs to another chain.
+            Content { is_unread: true, ..Content::empty(place) }
         }
     }
 }

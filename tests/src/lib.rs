@@ -10,4 +10,5 @@
 pub mod declare;
 pub mod node;
 pub mod recorded;
+pub mod shown;
 pub mod vectors;

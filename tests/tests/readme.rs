@@ -6,29 +6,16 @@
 use milepost::endpoint::{Engine, RequestState};
 use milepost::import::ImportSettings;
 use milepost::storage::MemoryStorage;
+use milepost_tests::shown::{assert_answer, code};
 use milepost_tests::vectors::http::{self, Server};
 
 const README: &str = include_str!("../../README.md");
 const HTTP_PAGE: &str = include_str!("../../docs/HTTP.md");
 
-/// The texts between these two in the readme, in order
+/// The texts between these two, in order
 fn between<'text>(text: &'text str, start: &str, end: &str) -> Vec<&'text str> {
     let parts = text.split(start).skip(1);
     parts.map(|rest| rest.split(end).next().expect("a split has a first part")).collect()
-}
-
-/// Asserts that a JSON text is the shown one, in which `…` is in place of the members of an array
-/// or an object
-fn assert_shown(shown: &str, actual: &str) {
-    // A line ends where the text goes on after a blank.
-    let shown = shown.trim_end().replace("\n ", "");
-    let mut rest = actual;
-    for (number, part) in shown.split('…').enumerate() {
-        let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not in {rest}"));
-        assert!(number > 0 || at == 0, "{part} is not the start of {actual}");
-        rest = &rest[at + part.len()..];
-    }
-    assert_eq!(rest, "", "the readme ends before the answer");
 }
 
 #[test]
@@ -36,11 +23,11 @@ fn the_command_gets_the_answer_of_the_readme() {
     let program = http::program().expect("the server is built");
     let server = Server::practice(&program).expect("the server starts");
     let bodies = between(README, "-d '", "'");
-    let answers = between(README, "```json\n", "```");
+    let answers = code(README, "json");
     let [body] = bodies[..] else { panic!("{bodies:?}") };
     let (status, answer) = server.post("", body.as_bytes()).expect("an answer");
     assert_eq!(status, 200);
-    assert_shown(answers[0], &String::from_utf8(answer).expect("JSON is UTF-8"));
+    assert_answer(answers[0], &String::from_utf8(answer).expect("JSON is UTF-8"));
 }
 
 #[test]
@@ -51,28 +38,28 @@ fn the_program_prints_the_answer_of_the_readme() {
             engine.import_block(block.as_bytes(), &ImportSettings::default(), &mut storage);
         imported.expect("a recorded block");
     }
-    let programs = between(README, "```rust\n", "```");
+    let programs = code(README, "rust");
     let [program] = programs[..] else { panic!("{programs:?}") };
     let body = between(program, "br#\"", "\"#")[0];
     let state = engine.respond(engine.parse(body.as_bytes(), None), &storage);
     let RequestState::Ready(response) = state else { panic!("the transaction is final") };
-    let answers = between(README, "```json\n", "```");
+    let answers = code(README, "json");
     let answer = String::from_utf8(response.body.to_vec()).expect("JSON is UTF-8");
-    assert_shown(answers[1], &answer);
+    assert_answer(answers[1], &answer);
     assert_eq!(answers.len(), 2);
 }
 
 #[test]
 fn the_program_is_the_first_example_of_the_crate() {
-    let program = between(README, "```rust\n", "```")[0];
+    let program = code(README, "rust")[0];
     let lines = program.lines().count();
     assert!(lines <= 15, "{lines} lines are too many for a first program");
     let example = include_str!("../../core/examples/answer.rs");
     assert!(example.ends_with(program), "core/examples/answer.rs is another program");
     let crate_readme = include_str!("../../core/README.md");
-    assert_eq!(between(crate_readme, "```rust\n", "```")[0], program);
-    let answer = between(README, "```json\n", "```")[1];
-    assert_eq!(between(crate_readme, "```json\n", "```")[0], answer);
+    assert_eq!(code(crate_readme, "rust")[0], program);
+    let answer = code(README, "json")[1];
+    assert_eq!(code(crate_readme, "json")[0], answer);
     let front_page = include_str!("../../core/src/lib.rs");
     let shown = between(front_page, "//! ```\n", "//! ```\n")[0];
     let shown = shown.lines().map(|line| line.trim_start_matches("//!"));

@@ -67,7 +67,7 @@ const PAGE: Generated = Generated {
         "bindings/js/page/package-lock.json",
         "bindings/js/page/src",
         "bindings/js/page/vite.config.ts",
-        // Of the npm package, the page imports the check of proofs and what that imports.
+        // Of the npm package, the page imports the check of proofs and its imports.
         "bindings/js/src/core",
         "bindings/js/src/proof",
     ],
@@ -105,8 +105,8 @@ pub(crate) fn run(name: &str, arguments: &[&str]) -> Result<(), String> {
     if word == "check" { Ok(()) } else { record(core::slice::from_ref(generated)) }
 }
 
-/// Runs every program again and compares with what is committed, except the page: another compiler
-/// would make other bytes of its module
+/// Runs every program again and compares with the committed files, except the page, of whose module
+/// another compiler makes other bytes
 pub(crate) fn compare_all() -> Result<(), String> {
     let mut programs = ALL.iter().filter(|generated| generated.program.is_some());
     programs.try_for_each(|generated| run(generated.name, &["--check"]))?;
@@ -155,7 +155,9 @@ impl Generated {
             return Ok(());
         }
         let sources = self.sources.join(", ");
-        Err(format!("{sources} or what is made of it has changed; run `cargo xtask {command}`"))
+        Err(format!(
+            "{sources} or the files made from it have changed; run `cargo xtask {command}`"
+        ))
     }
 
     /// A hash of the paths and contents of all sources and files

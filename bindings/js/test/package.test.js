@@ -56,7 +56,7 @@ test("an error that is not caught prints its line, and source maps name its sour
   }
 });
 
-test("the first example of the README prints what the README shows", () => {
+test("the first example of the README prints the output below it", () => {
   const readme = readFileSync(join(here, "README.md"), "utf8");
   const [example, output] = ["js", "text"].map((kind) => readme.split(`\`\`\`${kind}\n`)[1].split("```")[0]);
   assert.equal(node(project("readme", { "main.mjs": example }), "main.mjs"), output);

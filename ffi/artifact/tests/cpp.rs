@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use milepost_header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
+use milepost_tests::shown::code;
 use milepost_tests::vectors;
 
 use crate::c::{self, Tool};
@@ -75,12 +76,12 @@ fn an_ignored_result_is_a_warning() {
 fn the_cpp_lines_of_the_readme_compile() {
     let readme = fs::read_to_string(c::root().join("bindings/cpp/README.md")).expect("the readme");
     // The first lines are a program, which `example` runs.
-    let lines = readme.split("```cpp\n").nth(2).and_then(|rest| rest.split("```").next());
+    let lines = code(&readme, "cpp")[1];
     let text = format!(
         "#include \"map_storage.hpp\"\nint report(const milepost::Error &);\n\
          void send(std::string_view);\nint respond(std::string_view, std::string_view);\n\
          int respond(std::string_view block, std::string_view request) {{\n{}\nreturn 0;\n}}\n",
-        lines.expect("lines in C++")
+        lines
     );
     let directory = tempfile::tempdir().expect("a directory for a source");
     let source = directory.path().join("readme.cpp");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use milepost_tests::shown::{assert_answer, code};
 use milepost_tests::vectors::Fixture;
 
 use crate::c;
@@ -49,22 +50,11 @@ fn the_first_programs_answer_from_recorded_blocks() {
     ] {
         let text = fs::read_to_string(c::root().join(source)).expect("the program");
         let readme = fs::read_to_string(c::root().join(readme)).expect("the readme");
-        let shown = |language: &str| {
-            let start = format!("```{language}\n");
-            let shown = readme.split(&start).nth(1).and_then(|rest| rest.split("```").next());
-            shown.expect("a first program and its answer").to_owned()
-        };
-        assert_eq!(shown(language), text, "{source}");
+        assert_eq!(code(&readme, language)[0], text, "{source}");
         let program = c::program(&c::root().join(source), directory.path());
         let blocks = c::root().join("core/blocks.jsonl");
         let answer = c::run(Command::new(&program).arg(blocks));
-        let mut rest = answer.trim_end();
-        // A line of the readme goes on after a blank.
-        for part in shown("json").trim_end().replace("\n ", "").split('…') {
-            let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not in {rest}"));
-            rest = &rest[at + part.len()..];
-        }
-        assert_eq!(rest, "", "{source}");
+        assert_answer(code(&readme, "json")[0], &answer);
         let failed = Command::new(&program).arg("none.jsonl").output().expect("the program runs");
         assert!(!failed.status.success(), "{source} succeeds without blocks");
     }

@@ -258,7 +258,7 @@ fn fill(
             let follow = Follow::heights(feeds, from..=until, HEIGHTS_BEFORE, shards).await?;
             let export = Arc::clone(&export);
             let followed = follow.run(Arc::clone(&service), move || export.after_block()).await;
-            followed.map_err(|failure| failure.into_text_and_code().0)
+            followed.map_err(|failure| failure.to_string())
         }),
         None => {
             let first = Some(from.saturating_sub(HEIGHTS_BEFORE));

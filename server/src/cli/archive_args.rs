@@ -12,7 +12,7 @@ use crate::value_parsers::{self, KeptHeights};
 
 /// Maximum number of blocks that a store keeps while its archive does not have them, by default
 pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
-/// Maximum number of reads of an archive in a second about what it does not have, by default
+/// Maximum number of reads of absent rows from an archive in a second, by default
 pub(crate) const ARCHIVE_MISSES: NonZero<u32> = NonZero::new(1_000).unwrap();
 
 /// The archive behind the store of `milepost serve`
@@ -42,7 +42,7 @@ pub(crate) struct ArchiveArgs {
     /// forgotten, with a warning.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) archive_backlog: Option<u64>,
-    /// Maximum reads a second of what the archive lacks [default: 1000]
+    /// Maximum reads a second of rows that the archive lacks [default: 1000]
     ///
     /// Further requests get INTERNAL_ERROR with `Retry-After`.
     #[arg(long, value_name = "NUMBER")]
@@ -52,10 +52,10 @@ pub(crate) struct ArchiveArgs {
     /// An IPv6 address counts with its /64.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) address_misses: Option<NonZero<u32>>,
-    /// What the archive keeps [default: everything]
+    /// Heights that the archive keeps [default: everything]
     ///
-    /// `everything`, or `heights:N`, those up to the newest final block. Only an archive in a
-    /// directory or in memory is shortened.
+    /// `everything`, or `heights:N`, the newest ones up to the last final block. Only an archive
+    /// in a directory or in memory is shortened.
     #[arg(long, value_name = "RETENTION", value_parser = value_parsers::kept_heights)]
     pub(crate) archive_retention: Option<KeptHeights>,
 }

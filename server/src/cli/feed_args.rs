@@ -1,4 +1,4 @@
-//! The options about blocks that come in: feeds, the nodes that belong to them, and the import.
+//! The options about new blocks: feeds, the nodes that belong to them, and the import.
 //!
 //! Several commands share them, so each group is a structure of its own.
 
@@ -14,7 +14,7 @@ use super::{BLOCKS, FEED, STORE};
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, FeedName};
 
-/// What belongs to live feeds: tokens, limits, nodes
+/// Tokens, limits and nodes of live feeds
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = FEED)]
 pub(crate) struct FeedSourceArgs {
@@ -55,8 +55,9 @@ pub(crate) struct FollowArgs {
     ///
     /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
     /// Where the first feed fails, the next one is asked. `practice` runs the practice chain, for
-    /// demonstrations and tests; it goes with no other feed. Without a feed the server serves what
-    /// it has, or, without a store, an archive and blocks, the practice chain in memory.
+    /// demonstrations and tests, and cannot be combined with another feed. Without a feed the
+    /// server serves its store, archive and blocks; without these too, it runs the practice chain
+    /// in memory.
     #[arg(long, value_name = "FEED")]
     pub(crate) follow: Vec<FeedName>,
     /// Seed of the practice chain [default: 1]
@@ -105,8 +106,8 @@ pub(crate) struct FollowArgs {
     pub(crate) upstream_history: bool,
     /// Serves blocks to other servers, from this much memory
     ///
-    /// The newest messages are served at the URLs of neardata. The size bounds what is kept of
-    /// them, compressed. By default none are served.
+    /// The newest messages are served at the URLs of neardata. The size bounds the messages
+    /// that are kept, compressed. By default none are served.
     #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
     pub(crate) serve_feed: Option<usize>,
     /// Maximum age of the newest block of a ready server
@@ -129,7 +130,7 @@ pub(crate) struct FeedArgs {
     /// When a block is final [default: headers]
     ///
     /// As the `headers` of later blocks declare, or `all` at once, in a feed of final blocks only.
-    /// `all` also makes final what the store has. By default it is the rule by which the store was
+    /// `all` also makes the stored blocks final. By default it is the rule by which the store was
     /// filled, and `headers` for an empty store or with `--follow`.
     #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
     pub(crate) finality: Option<FinalityRule>,
@@ -162,13 +163,14 @@ pub(crate) struct FeedArgs {
     /// Check of block hashes [default: report with a feed]
     ///
     /// Each block is checked against its own hash, and outcomes against the blocks after them.
-    /// `report` counts what is wrong, and logs it once; `strict` refuses a wrong block. The default
+    /// `report` counts each error, and logs it once; `strict` refuses a wrong block. The default
     /// is `report` with `--follow` and for an archive, otherwise `off`.
     #[arg(long, value_name = "off|report|strict")]
     pub(crate) verify: Option<VerifyMode>,
     /// Highest height that is imported
     ///
-    /// A server goes on with what it has. A lake in an object store needs it.
+    /// Above it a server imports nothing, and continues to serve. A lake in an object store needs
+    /// it.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) until: Option<u64>,
     /// Directory of protocol configurations

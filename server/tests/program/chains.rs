@@ -1,7 +1,7 @@
-//! Which blocks come into which store and archive: every place with every feed.
+//! Every store and archive with every feed: which blocks the server imports.
 //!
-//! The practice chain runs in memory, or where it is asked for by name; blocks of two chains never
-//! come together. A refused start changes no byte and makes no file.
+//! The practice chain runs in memory, or where it is asked for by name. Blocks of two chains are
+//! never mixed. A refused start changes no byte and makes no file.
 
 #![cfg(unix)]
 
@@ -18,7 +18,7 @@ use crate::fixture::{message_files, text};
 use crate::follow::{canonical, chain, follow, serve_feed};
 use crate::support::{Server, command, errors};
 
-/// What a start comes to
+/// The outcome of a start
 enum Start {
     /// It listens, with this text in its first line
     Listens(&'static str),
@@ -142,13 +142,19 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
             &["--store", "practice.milepost"],
             Listens("(no feed: blocks 100000000 to "),
             Listens("demonstration chain"),
-            Ends("the store practice.milepost is of practice, and --follow has a feed of mainnet"),
+            Ends(
+                "the store practice.milepost belongs to practice, and the feed of --follow to mainnet",
+            ),
         ),
         (
             &["--store", "other.milepost"],
             Listens(" of othernet)"),
-            Ends("the store other.milepost is of othernet, and --follow has a feed of practice"),
-            Ends("the store other.milepost is of othernet, and --follow has a feed of mainnet"),
+            Ends(
+                "the store other.milepost belongs to othernet, and the feed of --follow to practice",
+            ),
+            Ends(
+                "the store other.milepost belongs to othernet, and the feed of --follow to mainnet",
+            ),
         ),
         (&["--store", "new/"], new_directory, Listens("demonstration chain"), Listens("http:")),
         (
@@ -156,17 +162,17 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
             Listens("(no feed: blocks 100000000 to "),
             Listens("demonstration chain"),
             Ends(
-                "the store practice-directory/chain.milepost is of practice, and --follow has a feed of mainnet",
+                "the store practice-directory/chain.milepost belongs to practice, and the feed of --follow to mainnet",
             ),
         ),
         (
             &["--store", "other-directory"],
             Listens(" of othernet)"),
             Ends(
-                "the store other-directory/chain.milepost is of othernet, and --follow has a feed of practice",
+                "the store other-directory/chain.milepost belongs to othernet, and the feed of --follow to practice",
             ),
             Ends(
-                "the store other-directory/chain.milepost is of othernet, and --follow has a feed of mainnet",
+                "the store other-directory/chain.milepost belongs to othernet, and the feed of --follow to mainnet",
             ),
         ),
         (
@@ -179,30 +185,38 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
             &["--archive", "practice-archive"],
             Listens("(no feed: blocks 100000000 to "),
             Listens("demonstration chain"),
-            Ends("the archive practice-archive is of practice, and --follow has a feed of mainnet"),
+            Ends(
+                "the archive practice-archive belongs to practice, and the feed of --follow to mainnet",
+            ),
         ),
         (
             &["--archive", "other-archive"],
             Listens(" of othernet)"),
-            Ends("the archive other-archive is of othernet, and --follow has a feed of practice"),
-            Ends("the archive other-archive is of othernet, and --follow has a feed of mainnet"),
+            Ends(
+                "the archive other-archive belongs to othernet, and the feed of --follow to practice",
+            ),
+            Ends(
+                "the archive other-archive belongs to othernet, and the feed of --follow to mainnet",
+            ),
         ),
         (
             &["--store", "new.milepost", "--archive", "practice-archive"],
             lost_store,
             Listens("demonstration chain"),
-            Ends("the archive practice-archive is of practice, and --follow has a feed of mainnet"),
+            Ends(
+                "the archive practice-archive belongs to practice, and the feed of --follow to mainnet",
+            ),
         ),
         (
             &["--store", "practice.milepost", "--archive", "other-archive"],
             Ends(
-                "the store practice.milepost is of practice, and the archive other-archive is of othernet",
+                "the store practice.milepost belongs to practice, and the archive other-archive to othernet",
             ),
             Ends(
-                "the store practice.milepost is of practice, and the archive other-archive is of othernet",
+                "the store practice.milepost belongs to practice, and the archive other-archive to othernet",
             ),
             Ends(
-                "the store practice.milepost is of practice, and the archive other-archive is of othernet",
+                "the store practice.milepost belongs to practice, and the archive other-archive to othernet",
             ),
         ),
     ] {
@@ -210,7 +224,7 @@ fn a_start_mixes_no_chains_and_makes_nothing_that_was_not_asked_for() {
             assert_start(templates, place, feed, &expected);
         }
     }
-    // What is in memory does not last.
+    // An archive in memory does not last.
     assert_start(templates, &["--archive", "memory"], none, &Listens("demonstration chain"));
 }
 
@@ -220,7 +234,7 @@ fn options_of_one_source_are_refused_with_another() {
     for (args, expected) in [
         (
             &["--follow", "practice", "--follow", "mainnet"][..],
-            "--follow practice goes with no other --follow",
+            "--follow practice does not go with another --follow",
         ),
         (&["--follow", "practice", "--from", "7"], "--from does not go with --follow practice"),
         (
@@ -260,9 +274,9 @@ fn a_feed_without_a_name_is_compared_before_its_first_block_is_taken_in() {
     let args = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store)];
     let output = command(&args).args(["--follow", &feed.url()]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
-    let expected = format!("the store {} is of practice, and --follow", text(&store));
+    let expected = format!("the store {} belongs to practice, and --follow", text(&store));
     assert!(errors(&output).contains(&expected), "{}", errors(&output));
-    assert!(errors(&output).contains("is of another chain: "), "{}", errors(&output));
+    assert!(errors(&output).contains(" to another chain: "), "{}", errors(&output));
     let server = Server::start(&["--store", text(&store)]);
     assert_eq!(server.get("/status").json()["blocks"], blocks);
 }
@@ -282,7 +296,7 @@ fn an_empty_store_beside_an_archive_takes_no_block_of_another_chain() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
-    let expected = "is of othernet, and the --upstream of the feed is of practice";
+    let expected = "belongs to othernet, and the --upstream of the feed to practice";
     assert!(errors(&output).contains(expected), "{}", errors(&output));
     let server = Server::start(&["--store", text(&store)]);
     assert_eq!(server.get("/status").json()["blocks"], 0);

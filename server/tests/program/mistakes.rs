@@ -97,7 +97,7 @@ fn a_store_of_another_network_is_refused_before_the_feed_is_asked() {
         errors(&output)
     };
     let log = serve(&["--configs", text(&configs), "--follow", "mainnet"]);
-    let expected = "is of testnet, and --follow has a feed of mainnet";
+    let expected = "belongs to testnet, and the feed of --follow to mainnet";
     assert!(log.contains(expected), "{log}");
     assert!(!store.exists());
     // A store without a block is still of its chain.
@@ -123,7 +123,10 @@ fn a_node_of_another_network_is_refused_before_its_first_block() {
     let output = command(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let log = errors(&output);
-    assert!(log.contains("is of testnet, and the --upstream of the feed is of practice"), "{log}");
+    assert!(
+        log.contains("belongs to testnet, and the --upstream of the feed to practice"),
+        "{log}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::fixture::{message_files, text};
 use crate::support::{Server, command, run};
 
-/// Starts a server; its three lines and what the printed command prints
+/// Starts a server; its three lines and the output of the printed command
 fn started(args: &[&str]) -> ([String; 3], Value) {
     let mut serve = command(&["serve"]);
     serve.args(args);
@@ -68,7 +68,7 @@ fn a_server_without_a_transaction_to_show_prints_a_request_for_its_state() {
     let (lines, answer) = started(&[&listen[..], &["--blocks", text(files.path())]].concat());
     assert!(lines[0].ends_with('/'), "{}", lines[0]);
     assert!(answer["head"].is_object(), "{answer}");
-    // The practice chain forgets what it would print.
+    // The practice chain forgets the transaction that it would print.
     let practice = ["--follow", "practice", "--store", text(&store), "--retention", "blocks:50"];
     let (_, answer) = started(&[&listen[..], &practice].concat());
     assert_eq!(answer["chain_id"], "practice");

@@ -60,7 +60,7 @@ async function checked(page) {
 }
 
 /** Lets the node report milestones one after the other, up to the last of these, and then wait: a
- *  transaction that goes on, whose last receipts are not executed yet */
+ *  transaction in progress, whose last receipts are not executed yet */
 const atMilestones =
   (...milestones) =>
   async (page) => {

@@ -101,7 +101,7 @@ test("a signed transaction is read by the node, which also names the hash of an 
   }
 });
 
-test("what its characters rule out is not requested", async () => {
+test("input with characters of no hash and no transaction is not requested", async () => {
   const tab = await browser.open(node);
   const { page } = tab;
   const requests = [];

@@ -84,7 +84,7 @@ for (const [device, options] of [
       const { receipts_outcome: receipts } = await answer();
       assert.match(verdict, /^Verified in this browser All \d+ outcomes and the final status/);
       assert.deepEqual(marks, Array(receipts.length + 1).fill("Verified in this browser"));
-      // What is verified is not listed again below the verdict.
+      // Verified outcomes are not listed again below the verdict.
       assert.deepEqual(named, []);
       assert.equal(await loaded(), 1);
       assert.equal(await page.locator(".summary .mark.is-verified").count(), 1);

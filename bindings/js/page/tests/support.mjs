@@ -209,11 +209,11 @@ export function overlaps(page) {
   });
 }
 
-/** Goes through the page by Tab: what can be used and was not reached, and what was reached and
- *  cannot be seen: it has no outline, or is not in the window */
+/** Moves through the page by Tab; returns the controls that Tab does not reach, and those that it
+ *  reaches without an outline or outside the window */
 export async function tabStops(page) {
   const wanted = await page.evaluate(() => {
-    // Tab goes on where the focus was last: at the start of the page.
+    // Tab continues from the last focus: the start of the page.
     const start = document.createElement("span");
     start.tabIndex = -1;
     document.body.prepend(start);

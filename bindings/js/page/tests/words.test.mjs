@@ -328,7 +328,7 @@ test("an opened receipt is in the address, which opens it again", async () => {
   await tab.close();
 });
 
-test("the header names the network, and delegated actions are named by what is in them", async () => {
+test("the header names the network, and delegated actions are named by their inner actions", async () => {
   const { chain_id } = await (await fetch(`${node.url}/status`)).json();
   const transaction = await final("call");
   const tab = await openChanged(transaction, ({ transaction: shown }) => {

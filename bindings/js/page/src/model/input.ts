@@ -1,6 +1,5 @@
-// What was typed into a box: a hash, a link that contains one, a signed transaction, or something
-// that is none of these, which is explained in the words of the box. Whether a signed transaction
-// can be read, the node says.
+// The input of a box: a hash, a link that contains one, a signed transaction, or another text,
+// which is refused with a reason in the words of the box. The node decodes signed transactions.
 
 import type { TransactionParams } from "../rpc";
 
@@ -16,10 +15,10 @@ const HASH_IN_LINK = /^[1-9A-HJ-NP-Za-km-z]{41,44}$/;
 const LINK = /^(https?:\/\/\S+|[\w-]+([.:][\w-]+)+[/?#]\S*)$/i;
 const ACCOUNT = /^(?=.{2,64}$)[a-z0-9]+([-_.][a-z0-9]+)*$/;
 
-/** The request for what was typed, or why there is none; `null` if nothing was typed */
+/** The request, or the reason why there is none; `null` for an empty box */
 export type Input = { params: TransactionParams } | { problem: string } | null;
 
-/** Reads what was typed into the boxes for a transaction and its signer */
+/** Reads the boxes for a transaction and its signer */
 export function readInput(transaction: string, signer: string): Input {
   const typed = transaction.trim();
   if (typed === "") return null;

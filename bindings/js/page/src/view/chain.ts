@@ -1,4 +1,4 @@
-// The line in the header: the network, the height of its newest block, and whether blocks come in.
+// The line in the header: the network, the height of its newest block, and whether blocks arrive.
 // A coloured dot is only for a chain that grows; everything is said in words as well.
 
 import { h, replace } from "../dom";
