@@ -29,6 +29,15 @@ impl Readers {
     fn free(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Opens a snapshot of the newest commit
+    fn snapshot(self: &Arc<Self>) -> Result<SqliteSnapshot, Error> {
+        let free = self.free().pop();
+        let connection = free.map_or_else(|| connect(&self.path), Ok)?;
+        // The state is chosen by the first read and not by `BEGIN`.
+        connection.execute_batch("BEGIN; SELECT 1 FROM rows LIMIT 1").map_err(storage_error)?;
+        Ok(SqliteSnapshot { readers: Arc::clone(self), connection: Some(connection) })
+    }
 }
 
 /// An open read transaction
@@ -75,11 +84,7 @@ impl Storage for SqliteStorage {
     type Snapshot<'a> = SqliteSnapshot;
 
     fn snapshot(&self) -> Result<SqliteSnapshot, Error> {
-        let free = self.readers.free().pop();
-        let connection = free.map_or_else(|| connect(&self.readers.path), Ok)?;
-        // The state is chosen by the first read and not by `BEGIN`.
-        connection.execute_batch("BEGIN; SELECT 1 FROM rows LIMIT 1").map_err(storage_error)?;
-        Ok(SqliteSnapshot { readers: Arc::clone(&self.readers), connection: Some(connection) })
+        self.readers.snapshot()
     }
 
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
@@ -129,22 +134,30 @@ impl Drop for SqliteSnapshot {
 
 #[cfg(test)]
 mod tests {
-    use core::cell::Cell;
+    use std::sync::Arc;
+    use std::thread;
 
-    use milepost::storage::{Storage as _, conformance};
+    use milepost::storage::conformance;
 
     use super::SqliteStorage;
 
     #[test]
     fn the_storage_conforms() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Cell::new(0);
-        let open = || {
-            files.set(files.get() + 1);
-            SqliteStorage::open(&folder.path().join(files.get().to_string())).unwrap()
+        let mut files = 0;
+        let make = || {
+            files += 1;
+            let storage = SqliteStorage::open(&folder.path().join(files.to_string())).unwrap();
+            let readers = Arc::clone(&storage.readers);
+            (storage, move || readers.snapshot())
         };
-        conformance::check(open).unwrap();
-        conformance::check_snapshots(open, SqliteStorage::snapshot).unwrap();
+        let side_by_side: &conformance::SideBySide<'_> = &|one, other| {
+            thread::scope(|scope| {
+                scope.spawn(one);
+                other();
+            });
+        };
+        conformance::check_shared(make, Some(side_by_side)).unwrap();
         let path = folder.path().join("durable");
         conformance::check_durable(|| SqliteStorage::open(&path)).unwrap();
     }

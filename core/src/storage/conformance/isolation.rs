@@ -1,27 +1,30 @@
-//! Queries while batches are committed: each must read one state.
+//! Queries while batches are committed, step by step: each must read one state.
 //!
 //! The rows of a state name those of the next level, as the outcomes of a receipt tree do. Each
 //! batch replaces all of them and moves every second one to another key, so a walk over two states
-//! finds rows of both or misses a row.
+//! finds rows of both or misses a row. Commits come before, between and after the reads of a walk.
+//! Where calls are answered later, reads also begin while a commit is under way.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::probe::{Probe, key};
+use super::probe::{Probe, StorageDesk, key};
 use super::{Requirement, Violation};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::ChainRecord;
-use crate::storage::{Batch, Isolation, Key, OptimisticQuery, Row, Snapshot, Storage, Table, run};
+use crate::storage::{Batch, Isolation, Key, OptimisticQuery, Query as _, Row, Step, Table};
 use crate::{Error, ErrorKind};
 
 /// Number of rows of each level below the chain's row
 const LEVELS: [u64; 4] = [1, 3, 9, 4];
-/// Number of batches that a [`ConcurrencyCheck`] commits
-const COMMITS: u64 = 100;
+/// Number of commits during which reads begin
+const COMMITS_UNDER_WAY: u64 = 4;
+/// Walks in a row while a commit is under way, before all other work of the host goes on
+///
+/// More than the 35 changes of a batch, each of which may be a step of its own.
+const WALKS_IN_A_ROW: usize = 48;
 
 /// The key of a row; every second one depends on the state
 fn row_key(state: u64, level: u64, index: u64) -> Key {
@@ -34,20 +37,25 @@ fn keys(state: u64, level: u64, count: u64) -> impl Iterator<Item = Key> + Clone
     (0..count).map(move |index| row_key(state, level, index))
 }
 
-/// The batch that leads from the state before to this one
-fn batch(state: u64) -> Batch {
-    let mut batch = Batch::new();
-    batch.put(ChainRecord::key(), ChainRecord { generation: state, ..Default::default() }.encode());
+/// The batch that leads from the state before to this one, and between its levels writes a row at
+/// each of some keys that no walk reads
+pub(super) fn batch(state: u64, others: &[Key]) -> Batch {
+    let row = Row::from(&state.to_be_bytes()[..]);
+    let chain = ChainRecord { generation: state, ..Default::default() }.encode();
+    let mut changes = vec![(ChainRecord::key(), Some(Row::from(chain)))];
     for (level, count) in (0..).zip(LEVELS) {
-        keys(state - 1, level, count).for_each(|key| batch.remove(key));
-        keys(state, level, count).for_each(|key| batch.put(key, &state.to_be_bytes()[..]));
+        changes.extend(keys(state - 1, level, count).map(|key| (key, None)));
+        changes.extend(keys(state, level, count).map(|key| (key, Some(row.clone()))));
+        if level == 1 {
+            changes.extend(others.iter().map(|key| (*key, Some(row.clone()))));
+        }
     }
-    batch
+    Batch::from_changes(changes)
 }
 
 /// Reads the rows level by level and returns the state of each
 #[derive(Debug)]
-struct Walk;
+pub(super) struct Walk;
 
 impl Restartable for Walk {
     type Output = Vec<u64>;
@@ -78,49 +86,29 @@ impl Restartable for Walk {
     }
 }
 
-/// A snapshot of a storage to which a batch is committed before one of the reads
-struct Interleaved<'test, S, R> {
-    snapshot: &'test R,
-    storage: RefCell<&'test mut S>,
-    batch: Cell<Option<Batch>>,
-    reads_before: Cell<usize>,
-    /// Whether the rows of `get_many` are read one by one, with a commit between any two
-    one_by_one: bool,
+/// The query of a walk
+pub(super) type WalkQuery = OptimisticQuery<RestartableQuery<Walk>>;
+
+pub(super) fn walk_query(isolation: Isolation) -> WalkQuery {
+    OptimisticQuery::new(RestartableQuery::new(Walk), isolation)
 }
 
-impl<S: Storage, R> Interleaved<'_, S, R> {
-    fn before_read(&self) -> Result<(), Error> {
-        match self.reads_before.get().checked_sub(1) {
-            Some(fewer) => self.reads_before.set(fewer),
-            None => {
-                if let Some(batch) = self.batch.take() {
-                    self.storage.borrow_mut().commit(batch)?;
-                }
-            }
-        }
-        Ok(())
+/// The one state that a walk has read, or what it found instead
+///
+/// `None` if the storage changed too often for it to read one.
+pub(super) fn state_of(
+    query: &WalkQuery,
+    result: Result<Vec<u64>, Error>,
+) -> Result<Option<u64>, String> {
+    if query.is_over_limit() {
+        return Ok(None);
     }
-}
-
-impl<S: Storage, R: Snapshot> Snapshot for Interleaved<'_, S, R> {
-    fn isolation(&self) -> Isolation {
-        self.snapshot.isolation()
-    }
-
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        self.before_read()?;
-        self.snapshot.get(key)
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        if self.one_by_one {
-            return keys.iter().try_for_each(|key| {
-                rows.push(self.get(key)?);
-                Ok(())
-            });
-        }
-        self.before_read()?;
-        self.snapshot.get_many(keys, rows)
+    let states = result.map_err(|error| format!("the error {error}"))?;
+    let state = states.first().copied().unwrap_or_default();
+    if states.iter().all(|other| *other == state) {
+        Ok(Some(state))
+    } else {
+        Err(format!("states {states:?}"))
     }
 }
 
@@ -132,48 +120,90 @@ const fn requirement(isolation: Isolation) -> Requirement {
     }
 }
 
-/// Walks with a commit before each of their reads
-pub(super) fn interleavings<S: Storage, R: Snapshot>(
-    storage: &mut S,
-    snapshot: &mut impl FnMut(&S) -> Result<R, Error>,
+/// A commit that is made before one of the reads of a walk
+struct Interruption {
+    batch: Option<Batch>,
+    reads_before: usize,
+    /// Whether the rows of a level are read one by one
+    one_by_one: bool,
+}
+
+impl Interruption {
+    /// A walk that is not interrupted
+    const fn none() -> Self {
+        Self { batch: None, reads_before: 0, one_by_one: false }
+    }
+
+    async fn before_read(&mut self, probe: &Probe<'_>) -> Result<(), Violation> {
+        match self.reads_before.checked_sub(1) {
+            Some(fewer) => self.reads_before = fewer,
+            None => {
+                if let Some(batch) = self.batch.take() {
+                    probe.commit(batch).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Walks over a snapshot, or over the newest commit; the state as by [`state_of`]
+async fn walk(
+    probe: &Probe<'_>,
+    snapshot: Option<u32>,
+    isolation: Isolation,
+    interruption: &mut Interruption,
+) -> Result<Result<Option<u64>, String>, Violation> {
+    let mut query = walk_query(isolation);
+    let result = loop {
+        let keys = match query.poll() {
+            Ok(Step::NeedRows(keys)) => keys.to_vec(),
+            Ok(Step::Done(states)) => break Ok(states),
+            Err(error) => break Err(error),
+        };
+        let (one_by_one, mut rows) = (interruption.one_by_one, Vec::new());
+        for keys in keys.chunks(if one_by_one { 1 } else { keys.len().max(1) }) {
+            interruption.before_read(probe).await?;
+            rows.extend(probe.rows(snapshot, keys, one_by_one).await?);
+        }
+        if let Err(error) = query.supply_rows(&rows) {
+            break Err(error);
+        }
+    };
+    Ok(state_of(&query, result))
+}
+
+/// Walks with a commit before each of their reads, and after the last one
+pub(super) async fn between_reads(
+    desk: &StorageDesk,
+    isolation: Isolation,
 ) -> Result<(), Violation> {
+    let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
     let mut state = 1;
-    Probe::new(storage, Requirement::SnapshotIsolation).commit(batch(state))?;
+    probe.commit(batch(state, &[])).await?;
     for one_by_one in [true, false] {
         for position in 0.. {
-            let snapshot = snapshot(storage).map_err(|error| Violation {
-                requirement: Requirement::SnapshotIsolation,
-                key: None,
-                detail: format!("taking a snapshot failed: {error}"),
-            })?;
-            let interleaved = Interleaved {
-                snapshot: &snapshot,
-                storage: RefCell::new(&mut *storage),
-                batch: Cell::new(Some(batch(state + 1))),
-                reads_before: Cell::new(position),
+            let snapshot = probe.open().await?;
+            let mut interruption = Interruption {
+                batch: Some(batch(state + 1, &[])),
+                reads_before: position,
                 one_by_one,
             };
-            let result = run(&mut RestartableQuery::new(Walk), &interleaved);
-            let has_committed = interleaved.batch.take().is_none();
-            let (isolation, before) = (snapshot.isolation(), state);
-            state += u64::from(has_committed);
-            let expected = match isolation {
-                Isolation::Snapshot => before,
-                Isolation::ReadCommitted => state,
-            };
-            let violation = |found: String| Violation {
-                requirement: requirement(isolation),
-                key: None,
-                detail: format!(
-                    "with a commit before read {position} of a walk, expected state {expected}, \
-                     found {found}"
-                ),
-            };
-            let states = result.map_err(|error| violation(format!("the error {error}")))?;
-            if states.iter().any(|state| *state != expected) {
-                return Err(violation(format!("states {states:?}")));
+            let place = format!("with a commit before read {position} of a walk");
+            let (before, commit) = (state, &mut interruption);
+            let found = walk(probe, Some(snapshot), isolation, commit).await;
+            let is_interrupted = interruption.batch.is_none();
+            state += u64::from(is_interrupted);
+            expect(probe, &place, expected(isolation, before, state), found)?;
+            if let Some(batch) = interruption.batch {
+                probe.commit(batch).await?;
+                state += 1;
+                let place = "with a commit between two walks";
+                let found = walk(probe, Some(snapshot), isolation, &mut Interruption::none()).await;
+                expect(probe, place, expected(isolation, before, state), found)?;
             }
-            if !has_committed {
+            probe.close(snapshot).await?;
+            if !is_interrupted {
                 break;
             }
         }
@@ -181,125 +211,76 @@ pub(super) fn interleavings<S: Storage, R: Snapshot>(
     Ok(())
 }
 
-/// Checks that queries read one state while another thread commits
-///
-/// For storages that are shared by threads. The kit makes no threads: one thread of the caller
-/// calls [`write`](Self::write), the others call [`read`](Self::read), once each. It is most likely
-/// to find a violation if there are more threads than processors.
-///
-/// ```
-/// use std::sync::RwLock;
-/// use std::thread;
-///
-/// use milepost::Error;
-/// use milepost::storage::{
-///     Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage, conformance::ConcurrencyCheck,
-/// };
-///
-/// /// One lock around all rows, which each read takes anew
-/// struct Locked<'rows>(&'rows RwLock<MemoryStorage>);
-///
-/// impl Snapshot for Locked<'_> {
-///     fn isolation(&self) -> Isolation {
-///         Isolation::ReadCommitted
-///     }
-///
-///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-///         self.0.read().unwrap().get(key)
-///     }
-/// }
-///
-/// impl<'rows> Storage for Locked<'rows> {
-///     type Snapshot<'a> = Locked<'rows> where Self: 'a;
-///
-///     fn snapshot(&self) -> Result<Locked<'rows>, Error> {
-///         Ok(Locked(self.0))
-///     }
-///
-///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-///         self.0.write().unwrap().commit(batch)
-///     }
-/// }
-///
-/// let (rows, check) = (RwLock::default(), ConcurrencyCheck::new());
-/// thread::scope(|scope| {
-///     let reader = scope.spawn(|| check.read(|| Locked(&rows).snapshot()));
-///     check.write(&mut Locked(&rows))?;
-///     reader.join().unwrap()
-/// })?;
-/// # Ok::<(), milepost::storage::conformance::Violation>(())
-/// ```
-#[derive(Debug, Default)]
-pub struct ConcurrencyCheck {
-    has_ended: AtomicBool,
+/// The state that a reader sees that began before a commit
+const fn expected(isolation: Isolation, before: u64, newest: u64) -> u64 {
+    match isolation {
+        Isolation::Snapshot => before,
+        Isolation::ReadCommitted => newest,
+    }
 }
 
-impl ConcurrencyCheck {
-    /// A check over a storage that is empty
-    pub const fn new() -> Self {
-        Self { has_ended: AtomicBool::new(false) }
-    }
+fn expect(
+    probe: &Probe<'_>,
+    place: &str,
+    expected: u64,
+    found: Result<Result<Option<u64>, String>, Violation>,
+) -> Result<(), Violation> {
+    let found = match found {
+        Ok(Ok(Some(state))) if state == expected => return Ok(()),
+        Ok(Ok(Some(state))) => format!("state {state}"),
+        Ok(Ok(None)) => String::from("a state that never stays"),
+        Ok(Err(found)) => found,
+        Err(violation) => violation.detail,
+    };
+    Err(probe.violation(None, format!("{place}, expected state {expected}, found {found}")))
+}
 
-    /// Commits 100 batches, each of which changes all rows
-    ///
-    /// # Errors
-    ///
-    /// A [`Violation`] if a commit fails.
-    pub fn write(&self, storage: &mut impl Storage) -> Result<(), Violation> {
-        /// Ends the readers, also after a panic of the storage
-        struct End<'check>(&'check AtomicBool);
-
-        impl Drop for End<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::SeqCst);
+/// Walks that begin while a commit is under way: whole states, none older than one seen before
+///
+/// A local storage has no such commits; its walks are between them.
+pub(super) async fn during_commits(
+    desk: &StorageDesk,
+    isolation: Isolation,
+) -> Result<(), Violation> {
+    let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
+    probe.commit(batch(1, &[])).await?;
+    for before in 1..=COMMITS_UNDER_WAY {
+        let open = probe.open().await?;
+        let commit = probe.start_commit(batch(before + 1, &[]));
+        let mut newest = before;
+        for walks in 1.. {
+            let has_ended = commit.is_answered();
+            let oldest = if has_ended { before + 1 } else { newest };
+            let snapshot = probe.open().await?;
+            let found = walk(probe, Some(snapshot), isolation, &mut Interruption::none()).await?;
+            probe.close(snapshot).await?;
+            match found {
+                Ok(None) => {}
+                Ok(Some(state)) if (oldest..=before + 1).contains(&state) => newest = state,
+                Ok(Some(state)) => {
+                    let detail = format!("expected state {oldest} or later, found state {state}");
+                    return Err(during_a_commit(probe, has_ended, &detail));
+                }
+                Err(found) => {
+                    let detail = format!("expected one state, found {found}");
+                    return Err(during_a_commit(probe, has_ended, &detail));
+                }
             }
+            if has_ended {
+                break;
+            }
+            probe.pause(walks % WALKS_IN_A_ROW == 0).await?;
         }
-
-        let _end = End(&self.has_ended);
-        let mut probe = Probe::new(storage, Requirement::ReadCommitted);
-        (1..=COMMITS).try_for_each(|state| probe.commit(batch(state)))
+        commit.await.map_err(|detail| probe.violation(None, detail))?;
+        let place = "with a commit between two walks";
+        let found = walk(probe, Some(open), isolation, &mut Interruption::none()).await;
+        expect(probe, place, expected(isolation, before, before + 1), found)?;
+        probe.close(open).await?;
     }
+    Ok(())
+}
 
-    /// Reads snapshots until [`write`](Self::write) has returned
-    ///
-    /// # Errors
-    ///
-    /// A [`Violation`] of [`Requirement::SnapshotIsolation`] or [`Requirement::ReadCommitted`],
-    /// depending on the isolation of the snapshots, if a query reads several states or an older one
-    /// than the query before it.
-    pub fn read<R: Snapshot>(
-        &self,
-        mut snapshot: impl FnMut() -> Result<R, Error>,
-    ) -> Result<(), Violation> {
-        let mut newest = 0;
-        loop {
-            // Before the snapshot: the last one is taken after the last commit.
-            let is_last = self.has_ended.load(Ordering::SeqCst);
-            let snapshot = snapshot().map_err(|error| Violation {
-                requirement: Requirement::SnapshotIsolation,
-                key: None,
-                detail: format!("taking a snapshot failed: {error}"),
-            })?;
-            let isolation = snapshot.isolation();
-            let mut query = OptimisticQuery::new(RestartableQuery::new(Walk), isolation);
-            let result = run(&mut query, &snapshot);
-            if query.is_over_limit() {
-                continue;
-            }
-            let violation = |found: String| Violation {
-                requirement: requirement(isolation),
-                key: None,
-                detail: format!("expected one state, not before {newest}, found {found}"),
-            };
-            let states = result.map_err(|error| violation(format!("the error {error}")))?;
-            let state = states.first().copied().unwrap_or_default();
-            if state < newest || states.iter().any(|other| *other != state) {
-                return Err(violation(format!("states {states:?}")));
-            }
-            newest = state;
-            if is_last {
-                return Ok(());
-            }
-        }
-    }
+fn during_a_commit(probe: &Probe<'_>, has_ended: bool, detail: &str) -> Violation {
+    let when = if has_ended { "after" } else { "during" };
+    probe.violation(None, format!("in a walk {when} a commit, {detail}"))
 }

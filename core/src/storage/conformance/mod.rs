@@ -1,36 +1,144 @@
 //! Tests of the guarantees that every storage gives, for authors of storages.
 //!
-//! The requirements are those of [`Snapshot`] and [`Storage`]. Nothing here panics: a failed test
-//! is a [`Violation`] that names the requirement, the key and what was found, so that adapters in
-//! other languages can run the same tests. All input is computed from fixed seeds, so a violation
-//! can be reproduced. Left out is what cannot be tested from inside a process: that a commit
-//! interrupted by a crash is applied whole or not at all. That takes a test that kills the process.
+//! Call [`check_shared`] for a storage that is read while it is changed, as databases are, and
+//! [`check`] for one whose readers keep commits out, as a borrow does. The second is a part of the
+//! first; the [`Passed`] of each says what it left out. The requirements are those of [`Snapshot`]
+//! and [`Storage`].
+//!
+//! Nothing here panics: a failed test is a [`Violation`] that names the requirement, the key and
+//! what was found, so that adapters in other languages can run the same tests. All input is
+//! computed from fixed seeds, so a violation can be reproduced. What cannot be tested from inside a
+//! process is that a commit interrupted by a crash is applied whole or not at all. That takes a
+//! test that kills the process.
 
+mod call;
+pub(crate) mod desk;
 mod isolation;
-#[cfg(test)]
-mod isolation_tests;
 mod model;
 mod probe;
 mod requirements;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod violation;
 
-pub use self::isolation::ConcurrencyCheck;
-use self::probe::Probe;
-pub use self::violation::{Requirement, Violation};
-use super::{Isolation, Snapshot, Storage};
-use crate::Error;
+use core::fmt;
 
-/// Checks the requirements on every storage
+use self::call::Local;
+pub use self::call::{Answer, Call};
+pub use self::desk::{Run, Step};
+use self::probe::{Probe, StorageDesk};
+pub use self::violation::{Requirement, Violation};
+use super::{Isolation, MemoryStorage, Snapshot, Storage};
+use crate::{Error, ErrorKind};
+
+/// Runs two functions side by side, each in a thread, and returns when both have ended
 ///
-/// `make` returns a new, empty storage; it is called once per requirement, fewer than 32 times. At
-/// most about 16 MiB of rows are stored at a time.
+/// With the standard library:
 ///
 /// ```
-/// use milepost::storage::{MemoryStorage, conformance};
+/// use std::thread;
 ///
-/// conformance::check(MemoryStorage::new)?;
+/// use milepost::storage::conformance::SideBySide;
+///
+/// let threads: &SideBySide = &|one, other| {
+///     thread::scope(|scope| {
+///         scope.spawn(one);
+///         other();
+///     });
+/// };
+/// # let (mut one, mut other) = (0, 0);
+/// # threads(&mut || one = 1, &mut || other = 2);
+/// # assert_eq!((one, other), (1, 2));
+/// ```
+pub type SideBySide<'host> = dyn Fn(&mut (dyn FnMut() + Send), &mut (dyn FnMut() + Send)) + 'host;
+
+/// What a check says of a storage that met all requirements that it checked
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Passed {
+    left_out: &'static [Requirement],
+}
+
+impl Passed {
+    /// The requirements that were not checked
+    pub const fn left_out(&self) -> &'static [Requirement] {
+        self.left_out
+    }
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("all requirements that were checked are met; not checked: ")?;
+        for (position, requirement) in self.left_out.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "; " };
+            write!(formatter, "{separator}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks a storage that is read while it is changed
+///
+/// All of [`check`], and that every query reads one state, whatever is committed meanwhile: batches
+/// are committed before, between and after the reads of a query, step by step. With
+/// [`Isolation::ReadCommitted`] a query may start again, and has to end with one state too.
+///
+/// `make` returns a new, empty storage, and a function that takes snapshots of its newest state
+/// from beside it; it is called fewer than 32 times. At most about 16 MiB of rows are stored at a
+/// time. A host that has threads passes a function that runs two others side by side; then one
+/// thread also commits while another one reads. Without threads this part is left out, which
+/// [`Passed::left_out`] says: a storage that applies a commit row by row can pass.
+///
+/// ```
+/// use std::sync::{Arc, RwLock};
+/// use std::thread;
+///
+/// use milepost::Error;
+/// use milepost::storage::{
+///     Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage, conformance,
+/// };
+///
+/// /// One lock around all rows, which each read takes anew
+/// #[derive(Clone, Default)]
+/// struct Locked(Arc<RwLock<MemoryStorage>>);
+///
+/// impl Snapshot for Locked {
+///     fn isolation(&self) -> Isolation {
+///         Isolation::ReadCommitted
+///     }
+///
+///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+///         self.0.read().unwrap().get(key)
+///     }
+/// }
+///
+/// impl Storage for Locked {
+///     type Snapshot<'a> = Self;
+///
+///     fn snapshot(&self) -> Result<Self, Error> {
+///         Ok(self.clone())
+///     }
+///
+///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+///         self.0.write().unwrap().commit(batch)
+///     }
+/// }
+///
+/// let make = || {
+///     let storage = Locked::default();
+///     let reader = storage.clone();
+///     (storage, move || reader.snapshot())
+/// };
+/// let passed = conformance::check_shared(
+///     make,
+///     Some(&|one, other| {
+///         thread::scope(|scope| {
+///             scope.spawn(one);
+///             other();
+///         });
+///     }),
+/// )?;
+/// assert_eq!(passed.left_out(), [conformance::Requirement::Durability]);
 /// # Ok::<(), conformance::Violation>(())
 /// ```
 ///
@@ -38,41 +146,60 @@ use crate::Error;
 ///
 /// The first violation, in the order of [`Requirement::ALL`]. An error of the storage violates the
 /// requirement that is being checked.
-pub fn check<S: Storage>(mut make: impl FnMut() -> S) -> Result<(), Violation> {
-    for (requirement, test) in requirements::in_order() {
-        test(&mut Probe::new(&mut make(), requirement))?;
-    }
-    model::check(&mut Probe::new(&mut make(), Requirement::Model))
+pub fn check_shared<S: Storage + Send, R: Snapshot, O: FnMut() -> Result<R, Error> + Send>(
+    mut make: impl FnMut() -> (S, O),
+    side_by_side: Option<&SideBySide<'_>>,
+) -> Result<Passed, Violation> {
+    let isolation = {
+        let (_storage, mut open) = make();
+        // A snapshot that cannot be taken is a violation later on.
+        open().map_or_else(|_| Isolation::default(), |snapshot| snapshot.isolation())
+    };
+    let mut local = Local::new(|| Ok(make()));
+    Run::shared(isolation).complete(|call| local.answer(call))?;
+    drop(local);
+    let Some(side_by_side) = side_by_side else {
+        return Ok(Passed { left_out: &[Requirement::Threads, Requirement::Durability] });
+    };
+    let (mut storage, mut open) = make();
+    threads::check(&mut storage, &mut open, side_by_side)?;
+    Ok(Passed { left_out: &[Requirement::Durability] })
 }
 
-/// Checks that queries read one state, whatever is committed meanwhile
+/// Checks a storage whose snapshots keep commits out, as a borrow does
 ///
-/// For storages that can be changed while a snapshot is read. `make` returns a new, empty storage;
-/// `snapshot` takes a snapshot of its newest state, or returns a reader that declares
-/// [`Isolation::ReadCommitted`]. A batch is committed between any two reads of a query. For
-/// storages that are shared by threads, see also [`ConcurrencyCheck`].
+/// Leaves out what [`check_shared`] has more, which [`Passed::left_out`] says: a storage that is
+/// changed while a snapshot is read can pass and be wrong. `make` returns a new, empty storage; it
+/// is called once per requirement, fewer than 32 times. At most about 16 MiB of rows are stored at
+/// a time.
 ///
 /// ```
 /// use milepost::storage::{MemoryStorage, conformance};
 ///
-/// conformance::check_snapshots(MemoryStorage::new, |storage| Ok(storage.clone()))?;
+/// let passed = conformance::check(MemoryStorage::new)?;
+/// assert!(passed.left_out().contains(&conformance::Requirement::SnapshotIsolation));
 /// # Ok::<(), conformance::Violation>(())
 /// ```
 ///
 /// # Errors
 ///
-/// A [`Violation`] of [`Requirement::SnapshotIsolation`] or, by a reader that declares it, of
-/// [`Requirement::ReadCommitted`].
-pub fn check_snapshots<S: Storage, R: Snapshot>(
-    make: impl FnOnce() -> S,
-    mut snapshot: impl FnMut(&S) -> Result<R, Error>,
-) -> Result<(), Violation> {
-    let mut storage = make();
-    let reader = snapshot(&storage).map(|reader| reader.isolation());
-    if reader != Ok(Isolation::ReadCommitted) {
-        requirements::snapshot_isolation(&mut storage, &mut snapshot)?;
-    }
-    isolation::interleavings(&mut storage, &mut snapshot)
+/// As [`check_shared`].
+pub fn check<S: Storage>(mut make: impl FnMut() -> S) -> Result<Passed, Violation> {
+    let mut local = Local::new(|| Ok((make(), opens_none)));
+    Run::exclusive().complete(|call| local.answer(call))?;
+    Ok(Passed {
+        left_out: &[
+            Requirement::SnapshotIsolation,
+            Requirement::ReadCommitted,
+            Requirement::Threads,
+            Requirement::Durability,
+        ],
+    })
+}
+
+/// In place of snapshots, of which these checks open none
+fn opens_none() -> Result<MemoryStorage, Error> {
+    Err(Error::new(ErrorKind::Usage, "snapshots are not opened"))
 }
 
 /// Checks that commits survive when the storage is dropped and opened again
@@ -116,5 +243,46 @@ pub fn check_snapshots<S: Storage, R: Snapshot>(
 pub fn check_durable<S: Storage>(
     mut open: impl FnMut() -> Result<S, Error>,
 ) -> Result<(), Violation> {
-    model::check_durable(&mut open)
+    let mut local = Local::new(|| Ok((open()?, opens_none)));
+    let run: StorageRun = Run::new(|desk| async move { model::check_durable(&desk).await });
+    run.complete(|call| local.answer(call))
+}
+
+/// A run of the check of a storage whose calls are answered later
+pub type StorageRun = Run<Call, Answer, Result<(), Violation>>;
+
+impl StorageRun {
+    /// The check of a storage that is not read while it is changed, as by [`check`]
+    pub fn exclusive() -> Self {
+        Self::new(|desk| async move { check_each(&desk).await })
+    }
+
+    /// The check of a storage that is read while it is changed, as by [`check_shared`]
+    ///
+    /// Reads also begin while a commit was not answered yet, so no threads are needed.
+    pub fn shared(isolation: Isolation) -> Self {
+        Self::new(move |desk| async move {
+            check_each(&desk).await?;
+            if isolation == Isolation::Snapshot {
+                check_one(&desk, Requirement::SnapshotIsolation).await?;
+            }
+            isolation::between_reads(&desk, isolation).await?;
+            isolation::during_commits(&desk, isolation).await
+        })
+    }
+}
+
+/// Checks the requirements on every storage
+async fn check_each(desk: &StorageDesk) -> Result<(), Violation> {
+    for requirement in Requirement::ALL {
+        if requirement == Requirement::SnapshotIsolation {
+            break;
+        }
+        check_one(desk, requirement).await?;
+    }
+    Ok(())
+}
+
+async fn check_one(desk: &StorageDesk, requirement: Requirement) -> Result<(), Violation> {
+    requirements::test(&Probe::of_new_storage(desk, requirement).await?, requirement).await
 }

@@ -4,13 +4,11 @@
 //! lengths at which storages change their representation.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::vec::Vec;
 
-use super::probe::{MAX_LEN_IN_TABLE, Probe, SplitMix64, key};
+use super::probe::{MAX_LEN_IN_TABLE, Probe, SplitMix64, StorageDesk, key};
 use super::{Requirement, Violation};
-use crate::Error;
-use crate::storage::{Batch, Key, Storage, Table};
+use crate::storage::{Batch, Key, Table};
 
 /// The expected rows by key
 type Model = BTreeMap<Key, Vec<u8>>;
@@ -19,59 +17,46 @@ type Model = BTreeMap<Key, Vec<u8>>;
 const MAX_KEYS: usize = 600;
 
 /// Compares a storage with a map over 200 batches
-pub(super) fn check<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation> {
+pub(super) async fn check(probe: &Probe<'_>) -> Result<(), Violation> {
     let mut rng = SplitMix64(0x6d69_6c65);
     let keys = some_keys(&mut rng);
     let mut model = Model::new();
     for _ in 0..200 {
-        probe.commit(random_batch(&mut rng, &keys, &mut model))?;
-        for _ in 0..20 {
-            let key = keys[rng.below(keys.len())];
-            probe.expect(key, model.get(&key).map(Vec::as_slice))?;
-        }
-        let requested: Vec<Key> = (0..rng.below(50)).map(|_| keys[rng.below(keys.len())]).collect();
-        probe.expect_many(0, &requested, |key| model.get(key).map(Vec::as_slice))?;
+        probe.commit(random_batch(&mut rng, &keys, &mut model)).await?;
+        let key = keys[rng.below(keys.len())];
+        probe.expect(key, model.get(&key).map(Vec::as_slice)).await?;
+        let requested: Vec<Key> = (0..rng.below(70)).map(|_| keys[rng.below(keys.len())]).collect();
+        probe.expect_many(&requested, |key| model.get(key).map(Vec::as_slice)).await?;
     }
-    check_all(probe, &keys, &model)
+    check_all(probe, &keys, &model).await
 }
 
-/// Compares a storage with a map each time it is opened
-pub(super) fn check_durable<S: Storage>(
-    open: &mut impl FnMut() -> Result<S, Error>,
-) -> Result<(), Violation> {
+/// Compares a storage with a map each time it is opened, which making it does
+pub(super) async fn check_durable(desk: &StorageDesk) -> Result<(), Violation> {
     let mut rng = SplitMix64(0x706f_7374);
     let keys = some_keys(&mut rng);
     let mut model = Model::new();
     // The last opening only reads; one in between does nothing.
     for opening in 0..6 {
-        let mut storage = open().map_err(|error| Violation {
-            requirement: Requirement::Durability,
-            key: None,
-            detail: format!("opening number {} failed: {error}", opening + 1),
-        })?;
+        let probe = Probe::of_new_storage(desk, Requirement::Durability).await?;
         if opening == 3 {
             continue;
         }
-        let mut probe = Probe::new(&mut storage, Requirement::Durability);
-        check_all(&probe, &keys, &model)?;
+        check_all(&probe, &keys, &model).await?;
         if opening < 5 {
             for _ in 0..10 {
-                probe.commit(random_batch(&mut rng, &keys, &mut model))?;
+                probe.commit(random_batch(&mut rng, &keys, &mut model)).await?;
             }
         }
     }
     Ok(())
 }
 
-fn check_all<S: Storage>(
-    probe: &Probe<'_, S>,
-    keys: &[Key],
-    model: &Model,
-) -> Result<(), Violation> {
-    for key in keys {
-        probe.expect(*key, model.get(key).map(Vec::as_slice))?;
+async fn check_all(probe: &Probe<'_>, keys: &[Key], model: &Model) -> Result<(), Violation> {
+    for key in keys.iter().step_by(6) {
+        probe.expect(*key, model.get(key).map(Vec::as_slice)).await?;
     }
-    probe.expect_many(0, keys, |key| model.get(key).map(Vec::as_slice))
+    probe.expect_many(keys, |key| model.get(key).map(Vec::as_slice)).await
 }
 
 /// Keys of all tables and lengths, some of them prefixes of others

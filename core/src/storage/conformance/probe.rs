@@ -1,171 +1,195 @@
-//! Access to a tested storage: reads and commits that turn a wrong result into a [`Violation`].
+//! Access to a tested storage: calls that turn a wrong answer into a [`Violation`].
 //!
 //! A probe tests one requirement, and all violations it finds are of that requirement. Its reads
-//! are of a snapshot each; a [`Reader`] reads one snapshot.
+//! are of a snapshot each, or of one that it opened.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::fmt;
 
+use super::call::{Answer, Call};
+use super::desk::{Desk, Pending};
 use super::{Requirement, Violation};
-use crate::Error;
-use crate::storage::{Batch, Key, Row, Snapshot, Storage, Table};
+use crate::storage::{Batch, Key, Row, Table};
+
+/// Maximum number of rows of one commit that are also read one by one
+///
+/// A call of a host that answers later takes up to a millisecond; all checks have 800 such reads.
+const MAX_SINGLE_READS: usize = 100;
+
+/// The desk of a storage's check
+pub(super) type StorageDesk = Desk<Call, Answer>;
 
 /// A storage and the requirement it is tested for
-pub(super) struct Probe<'storage, S> {
-    storage: &'storage mut S,
+pub(super) struct Probe<'desk> {
+    desk: &'desk StorageDesk,
     requirement: Requirement,
+    /// Number of snapshots that were opened
+    snapshots: Cell<u32>,
 }
 
-impl<'storage, S: Storage> Probe<'storage, S> {
-    pub(super) const fn new(storage: &'storage mut S, requirement: Requirement) -> Self {
-        Self { storage, requirement }
+impl<'desk> Probe<'desk> {
+    /// A probe of a new, empty storage
+    pub(super) async fn of_new_storage(
+        desk: &'desk StorageDesk,
+        requirement: Requirement,
+    ) -> Result<Self, Violation> {
+        let probe = Self { desk, requirement, snapshots: Cell::new(0) };
+        probe.answer(None, Call::Make).await?;
+        Ok(probe)
+    }
+
+    /// The answer to a call that must not fail
+    async fn answer(&self, key: Option<Key>, call: Call) -> Result<Vec<Option<Row>>, Violation> {
+        self.desk.call(call).await.map_err(|detail| self.violation(key, detail))
+    }
+
+    /// Starts to commit a batch; reads may begin before it has ended
+    pub(super) fn start_commit(&self, batch: Batch) -> Pending<'desk, Call, Answer> {
+        self.desk.call(Call::Commit(batch))
+    }
+
+    /// Lets what was started go on
+    pub(super) async fn pause(&self, is_long: bool) -> Result<(), Violation> {
+        self.answer(None, Call::Pause { is_long }).await.map(drop)
     }
 
     /// Commits a batch, which must succeed
-    pub(super) fn commit(&mut self, batch: Batch) -> Result<(), Violation> {
-        let changes = batch.changes().len();
-        self.storage.commit(batch).map_err(|error| {
-            let detail = format!("commit of {changes} changes failed: {error}");
-            Violation { requirement: self.requirement, key: None, detail }
-        })
+    pub(super) async fn commit(&self, batch: Batch) -> Result<(), Violation> {
+        self.answer(None, Call::Commit(batch)).await.map(drop)
     }
 
     /// Commits these rows in one batch
-    pub(super) fn put(&mut self, rows: &[(Key, &[u8])]) -> Result<(), Violation> {
+    pub(super) async fn put(&self, rows: &[(Key, &[u8])]) -> Result<(), Violation> {
         let mut batch = Batch::new();
         for (key, row) in rows {
             batch.put(*key, *row);
         }
-        self.commit(batch)
+        self.commit(batch).await
     }
 
     /// Removes these rows in one batch
-    pub(super) fn remove(&mut self, keys: &[Key]) -> Result<(), Violation> {
+    pub(super) async fn remove(&self, keys: &[Key]) -> Result<(), Violation> {
         let mut batch = Batch::new();
         keys.iter().for_each(|key| batch.remove(*key));
-        self.commit(batch)
+        self.commit(batch).await
     }
 
-    /// A reader of the newest state
-    fn reader(&self) -> Result<Reader<S::Snapshot<'_>>, Violation> {
-        Reader::new(self.storage.snapshot(), self.requirement)
+    /// Opens a snapshot
+    pub(super) async fn open(&self) -> Result<u32, Violation> {
+        let number = self.snapshots.get();
+        self.snapshots.set(number + 1);
+        self.answer(None, Call::Open(number)).await?;
+        Ok(number)
     }
 
-    /// Reads a row, which must be the expected one
-    pub(super) fn expect(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
-        self.reader()?.expect(key, expected)
-    }
-
-    /// Reads a row, which must be the expected one, and returns it
-    pub(super) fn read(&self, key: Key, expected: Option<&[u8]>) -> Result<Option<Row>, Violation> {
-        self.reader()?.read(key, expected)
-    }
-
-    /// Reads many rows in one call, as [`Reader::expect_many`]
-    pub(super) fn expect_many<'row>(
-        &self,
-        before: usize,
-        keys: &[Key],
-        expected: impl Fn(&Key) -> Option<&'row [u8]>,
-    ) -> Result<(), Violation> {
-        self.reader()?.expect_many(before, keys, expected)
-    }
-}
-
-/// A snapshot and the requirement it is tested for
-pub(super) struct Reader<R> {
-    snapshot: R,
-    requirement: Requirement,
-}
-
-impl<R: Snapshot> Reader<R> {
-    /// A reader of a snapshot, which must have been taken without an error
-    pub(super) fn new(
-        snapshot: Result<R, Error>,
-        requirement: Requirement,
-    ) -> Result<Self, Violation> {
-        let snapshot = snapshot.map_err(|error| {
-            let detail = format!("taking a snapshot failed: {error}");
-            Violation { requirement, key: None, detail }
-        })?;
-        Ok(Self { snapshot, requirement })
+    /// Closes a snapshot
+    pub(super) async fn close(&self, snapshot: u32) -> Result<(), Violation> {
+        self.answer(None, Call::Close(snapshot)).await.map(drop)
     }
 
     /// Reads a row, which must be the expected one
-    pub(super) fn expect(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
-        self.read(key, expected).map(drop)
+    pub(super) async fn expect(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
+        self.read(None, key, expected).await.map(drop)
     }
 
-    /// Reads a row, which must be the expected one, and returns it
-    pub(super) fn read(&self, key: Key, expected: Option<&[u8]>) -> Result<Option<Row>, Violation> {
-        let found = self
-            .snapshot
-            .get(&key)
-            .map_err(|error| self.violation(Some(key), format!("get failed: {error}")))?;
-        compare(self.requirement, key, expected, found.as_deref())?;
-        self.expect_get_with(key, expected)?;
-        Ok(found)
-    }
-
-    /// Reads a row with `get_with`, kept or not, which must be the expected one
-    fn expect_get_with(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
-        for keep in [false, true] {
-            let mut rows: Vec<Row> = Vec::new();
-            let mut reader = |row: &[u8]| {
-                rows.push(row.into());
-                keep
-            };
-            let kept = self
-                .snapshot
-                .get_with(&key, &mut reader)
-                .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
-            let returned = usize::from(kept.is_some());
-            if rows.len() > 1 || returned != if keep { rows.len() } else { 0 } {
-                let passed = rows.len();
-                let detail =
-                    format!("get_with passed {passed} rows, keep {keep}, and returned {returned}");
-                return Err(self.violation(Some(key), detail));
-            }
-            compare(self.requirement, key, expected, rows.first().map(|row| &**row))?;
-            if keep {
-                compare(self.requirement, key, expected, kept.as_deref())?;
-            }
+    /// Reads these rows: all of them in calls of a thousand, and one by one up to a hundred of them
+    pub(super) async fn expect_each(&self, rows: &[(Key, &[u8])]) -> Result<(), Violation> {
+        for (key, row) in rows.iter().step_by(rows.len().div_ceil(MAX_SINGLE_READS).max(1)) {
+            self.expect(*key, Some(row)).await?;
+        }
+        for rows in rows.chunks(1000) {
+            let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
+            let expected: BTreeMap<Key, &[u8]> = rows.iter().copied().collect();
+            self.expect_many(&keys, |key| expected.get(key).copied()).await?;
         }
         Ok(())
     }
 
-    /// Reads many rows in one call into a vector with `before` rows, which must stay
-    pub(super) fn expect_many<'row>(
+    /// Reads rows that must not be there, as [`expect_each`](Self::expect_each)
+    pub(super) async fn expect_none_of(&self, keys: &[Key]) -> Result<(), Violation> {
+        for key in keys.iter().step_by(keys.len().div_ceil(MAX_SINGLE_READS).max(1)) {
+            self.expect(*key, None).await?;
+        }
+        for keys in keys.chunks(1000) {
+            self.expect_many(keys, |_| None).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a row, which must be the expected one, and returns it
+    pub(super) async fn read(
         &self,
-        before: usize,
+        snapshot: Option<u32>,
+        key: Key,
+        expected: Option<&[u8]>,
+    ) -> Result<Option<Row>, Violation> {
+        let rows = self.answer(Some(key), Call::Get(snapshot, key)).await?;
+        let found = rows.into_iter().next().flatten();
+        compare(self.requirement, key, expected, found.as_deref())?;
+        Ok(found)
+    }
+
+    /// Reads many rows in one call, which must be the expected ones
+    pub(super) async fn expect_many<'row>(
+        &self,
         keys: &[Key],
         expected: impl Fn(&Key) -> Option<&'row [u8]>,
     ) -> Result<(), Violation> {
-        let mark = Row::from(&b"before the call"[..]);
-        let mut rows: Vec<Option<Row>> = Vec::new();
-        rows.resize(before, Some(mark.clone()));
-        self.snapshot.get_many(keys, &mut rows).map_err(|error| {
-            self.violation(None, format!("get_many of {} keys failed: {error}", keys.len()))
-        })?;
+        self.read_many(None, keys, 0, expected).await
+    }
 
-        let kept = rows.iter().take(before).filter(|row| row.as_ref() == Some(&mark)).count();
-        if kept != before {
-            return Err(self.violation(None, format!("get_many kept {kept} of {before} rows")));
-        }
-        if rows.len() - before != keys.len() {
-            let detail =
-                format!("get_many returned {} rows for {} keys", rows.len() - before, keys.len());
-            return Err(self.violation(None, detail));
-        }
-        for (key, found) in keys.iter().zip(rows.iter().skip(before)) {
+    /// Reads many rows in one call, of this snapshot or of a new one, after `before` rows
+    pub(super) async fn read_many<'row>(
+        &self,
+        snapshot: Option<u32>,
+        keys: &[Key],
+        before: usize,
+        expected: impl Fn(&Key) -> Option<&'row [u8]>,
+    ) -> Result<(), Violation> {
+        let rows = self.answer(None, Call::GetMany(snapshot, keys.to_vec(), before)).await?;
+        self.check_count(rows.len(), keys.len())?;
+        for (key, found) in keys.iter().zip(&rows) {
             compare(self.requirement, *key, expected(key), found.as_deref())?;
         }
         Ok(())
     }
 
-    const fn violation(&self, key: Option<Key>, detail: String) -> Violation {
+    /// Reads rows for a query, in one call or one by one
+    ///
+    /// # Errors
+    ///
+    /// The text says why the storage failed; what the query says of it decides.
+    pub(super) async fn rows(
+        &self,
+        snapshot: Option<u32>,
+        keys: &[Key],
+        one_by_one: bool,
+    ) -> Result<Vec<Option<Row>>, Violation> {
+        if !one_by_one {
+            let rows = self.answer(None, Call::GetMany(snapshot, keys.to_vec(), 0)).await?;
+            self.check_count(rows.len(), keys.len())?;
+            return Ok(rows);
+        }
+        let mut rows = vec![];
+        for key in keys {
+            rows.extend(self.answer(Some(*key), Call::Get(snapshot, *key)).await?);
+        }
+        Ok(rows)
+    }
+
+    fn check_count(&self, rows: usize, keys: usize) -> Result<(), Violation> {
+        if rows == keys {
+            return Ok(());
+        }
+        Err(self.violation(None, format!("get_many returned {rows} rows for {keys} keys")))
+    }
+
+    pub(super) const fn violation(&self, key: Option<Key>, detail: String) -> Violation {
         Violation { requirement: self.requirement, key, detail }
     }
 }

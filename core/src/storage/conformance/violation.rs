@@ -24,23 +24,23 @@ pub enum Requirement {
     RemoveMissing,
     /// The same bytes in two tables are two keys
     DistinctTables,
-    /// Keys of 2 to 33 bytes, of every value after the number of the table, are distinct, also if
-    /// one is a prefix of another
-    DistinctKeys,
-    /// An empty row is a row
-    EmptyRow,
-    /// Rows are read back unchanged, whatever their bytes
-    ArbitraryBytes,
-    /// Rows of several MiB are read back unchanged
-    LargeRow,
     /// `get_many` returns rows in the order of the keys, including missing and repeated ones
     GetManyOrder,
     /// `get_many` appends to the vector
     GetManyAppends,
     /// `get_many` without keys returns no rows and no error
     GetManyWithoutKeys,
+    /// Keys of 2 to 33 bytes, of every value after the number of the table, are distinct, also if
+    /// one is a prefix of another
+    DistinctKeys,
     /// `get_many` takes thousands of keys in one call
     GetManyThousands,
+    /// An empty row is a row
+    EmptyRow,
+    /// Rows are read back unchanged, whatever their bytes
+    ArbitraryBytes,
+    /// Rows of several MiB are read back unchanged
+    LargeRow,
     /// The last change of a key in a batch wins
     LastChangeWins,
     /// An empty batch changes nothing
@@ -55,27 +55,29 @@ pub enum Requirement {
     SnapshotIsolation,
     /// Without snapshots, a read is of the newest commit, and sees all of it or nothing
     ReadCommitted,
+    /// Reads of a thread are of one state, as its snapshots declare, while another thread commits
+    Threads,
     /// Commits survive closing and opening the storage
     Durability,
 }
 
 impl Requirement {
     /// All requirements, in the order in which they are checked
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::MissingRow,
         Self::Put,
         Self::Replace,
         Self::Remove,
         Self::RemoveMissing,
         Self::DistinctTables,
-        Self::DistinctKeys,
-        Self::EmptyRow,
-        Self::ArbitraryBytes,
-        Self::LargeRow,
         Self::GetManyOrder,
         Self::GetManyAppends,
         Self::GetManyWithoutKeys,
+        Self::DistinctKeys,
         Self::GetManyThousands,
+        Self::EmptyRow,
+        Self::ArbitraryBytes,
+        Self::LargeRow,
         Self::LastChangeWins,
         Self::EmptyBatch,
         Self::LargeBatch,
@@ -83,6 +85,7 @@ impl Requirement {
         Self::Model,
         Self::SnapshotIsolation,
         Self::ReadCommitted,
+        Self::Threads,
         Self::Durability,
     ];
 
@@ -112,6 +115,7 @@ impl Requirement {
             Self::ReadCommitted => {
                 "a read is of the newest commit, and sees it whole or not at all"
             }
+            Self::Threads => "a thread reads one state while another thread commits",
             Self::Durability => "commits survive closing and opening the storage",
         }
     }

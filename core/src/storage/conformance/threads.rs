@@ -1,0 +1,177 @@
+//! A thread that reads while another one commits: each query must read one state.
+//!
+//! The kit makes no threads: its host runs two functions side by side. The reader has begun before
+//! the first commit, and goes on until after the last one. Nothing is timed: the writer goes on
+//! until the reader has seen so many new states that one of them would have been a part of a
+//! commit. Batches are small, so that many commits begin and end, and then large, so that a reader
+//! that runs at all runs within a commit.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hint;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::isolation::{batch, state_of, walk_query};
+use super::{Requirement, SideBySide, Violation};
+use crate::Error;
+use crate::storage::{Isolation, Key, Snapshot, Storage, Table, run};
+
+/// Batches of one size
+struct Phase {
+    /// Number of rows besides those that walks read
+    other_rows: u64,
+    /// Number of times that the reader has to see a state that is newer than the one before
+    changes_seen: usize,
+    /// Number of commits after which it ends all the same
+    max_commits: u64,
+}
+
+/// The phases of a check
+///
+/// On one processor the reader sees a new state once in a slice of time, which is up to 4 ms.
+const PHASES: [Phase; 2] = [
+    Phase { other_rows: 0, changes_seen: 150, max_commits: 4_000 },
+    Phase { other_rows: 1_000, changes_seen: 20, max_commits: 400 },
+];
+
+/// Number of turns for which one function waits for the other: longer than any scheduler makes a
+/// thread wait, and not for ever if they run one after the other
+const MAX_TURNS: usize = 1 << 31;
+/// Number of walks without a commit after which the reader takes the writer for missing
+const MAX_IDLE_WALKS: usize = 1 << 24;
+/// Turns between two walks, so that a writer that waits for a lock gets it
+const TURNS_BETWEEN_WALKS: usize = 64;
+
+/// What the two functions know of each other
+#[derive(Default)]
+struct Progress {
+    reader_has_begun: AtomicBool,
+    writer_has_ended: AtomicBool,
+    reader_has_ended: AtomicBool,
+    changes_seen: AtomicUsize,
+}
+
+/// Sets a flag when it is dropped, also after a panic of the storage
+struct SetOnDrop<'flag>(&'flag AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Commits to a storage while another thread reads it
+pub(super) fn check<S: Storage + Send, R: Snapshot>(
+    storage: &mut S,
+    snapshot: &mut (impl FnMut() -> Result<R, Error> + Send),
+    side_by_side: &SideBySide<'_>,
+) -> Result<(), Violation> {
+    let progress = Progress::default();
+    let (mut written, mut read) = (None, None);
+    side_by_side(&mut || written = Some(write(storage, &progress)), &mut || {
+        read = Some(self::read(snapshot, &progress))
+    });
+    // What the reader found is the cause, if both failed.
+    read.unwrap_or_else(|| Err(not_side_by_side()))?;
+    written.unwrap_or_else(|| Err(not_side_by_side()))
+}
+
+const fn violation(detail: String) -> Violation {
+    Violation { requirement: Requirement::Threads, key: None, detail }
+}
+
+fn not_side_by_side() -> Violation {
+    violation(String::from("the function of the host did not run reader and writer side by side"))
+}
+
+fn write(storage: &mut impl Storage, progress: &Progress) -> Result<(), Violation> {
+    let _ended = SetOnDrop(&progress.writer_has_ended);
+    let mut turns = 0;
+    while !progress.reader_has_begun.load(Ordering::SeqCst) {
+        hint::spin_loop();
+        turns += 1;
+        if turns == MAX_TURNS {
+            return Err(not_side_by_side());
+        }
+    }
+    let mut state = 0;
+    for Phase { other_rows, changes_seen, max_commits } in PHASES {
+        let others: Vec<Key> =
+            (0..other_rows).map(|number| Key::number(Table::Outcomes, number)).collect();
+        let target = progress.changes_seen.load(Ordering::SeqCst) + changes_seen;
+        for _ in 0..max_commits {
+            state += 1;
+            storage
+                .commit(batch(state, &others))
+                .map_err(|error| violation(format!("commit of state {state} failed: {error}")))?;
+            if progress.changes_seen.load(Ordering::SeqCst) >= target
+                || progress.reader_has_ended.load(Ordering::SeqCst)
+            {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read<R: Snapshot>(
+    snapshot: &mut impl FnMut() -> Result<R, Error>,
+    progress: &Progress,
+) -> Result<(), Violation> {
+    let _ended = SetOnDrop(&progress.reader_has_ended);
+    let mut open =
+        || snapshot().map_err(|error| violation(format!("taking a snapshot failed: {error}")));
+    let first = open()?;
+    let isolation = first.isolation();
+    let mut newest = walk(&first, 0)?.unwrap_or_default();
+    progress.reader_has_begun.store(true, Ordering::SeqCst);
+    let mut idle_walks = 0;
+    loop {
+        // Before the snapshot: the last one is taken after the last commit.
+        let is_last = progress.writer_has_ended.load(Ordering::SeqCst);
+        let state = walk(&open()?, newest)?;
+        idle_walks = if state == Some(newest) { idle_walks + 1 } else { 0 };
+        if let Some(state) = state
+            && state > newest
+        {
+            newest = state;
+            progress.changes_seen.fetch_add(1, Ordering::SeqCst);
+        }
+        if is_last {
+            break;
+        }
+        if idle_walks == MAX_IDLE_WALKS {
+            return Err(not_side_by_side());
+        }
+        (0..TURNS_BETWEEN_WALKS).for_each(|_| hint::spin_loop());
+    }
+    // The first snapshot was open all the time.
+    let (state, oldest) = match isolation {
+        Isolation::Snapshot => (walk(&first, 0)?, 0),
+        Isolation::ReadCommitted => (walk(&first, newest)?, newest),
+    };
+    if state == Some(oldest) {
+        return Ok(());
+    }
+    let found = state.map_or_else(|| String::from("no state"), |state| format!("state {state}"));
+    Err(violation(format!(
+        "after the last commit, expected state {oldest} of a reader that was \
+                           there before the first, found {found}"
+    )))
+}
+
+/// The state that a walk reads; `None` if the storage changed too often meanwhile
+fn walk(snapshot: &impl Snapshot, oldest: u64) -> Result<Option<u64>, Violation> {
+    let mut query = walk_query(snapshot.isolation());
+    let result = run(&mut query, snapshot);
+    let found = match state_of(&query, result) {
+        Ok(Some(state)) if state < oldest => format!("state {state}"),
+        Ok(state) => return Ok(state),
+        Err(found) => found,
+    };
+    Err(violation(format!(
+        "in a walk while another thread committed, expected one state, {oldest} or later, found \
+         {found}"
+    )))
+}
