@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod conformance_table;
 pub mod declare;
 pub mod node;
 pub mod recorded;

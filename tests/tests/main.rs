@@ -1,6 +1,7 @@
 //! Tests of the engine, the vectors and the repository, in one program.
 
 mod answer_proof;
+mod broken_storages;
 mod conformance;
 mod features;
 mod import;

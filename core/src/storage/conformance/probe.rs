@@ -18,8 +18,8 @@ use crate::storage::{Batch, Key, Row, Table};
 
 /// Maximum number of rows of one commit that are also read one by one
 ///
-/// A call of a host that answers later takes up to a millisecond; all checks have 800 such reads.
-const MAX_SINGLE_READS: usize = 100;
+/// A read can cost a round trip, or a copy of all rows.
+const MAX_SINGLE_READS: usize = 32;
 
 /// The desk of a storage's check
 pub(super) type StorageDesk = Desk<Call, Answer>;
@@ -97,7 +97,7 @@ impl<'desk> Probe<'desk> {
         self.read(None, key, expected).await.map(drop)
     }
 
-    /// Reads these rows: all of them in calls of a thousand, and one by one up to a hundred of them
+    /// Reads these rows: all of them in calls of a thousand, and some of them one by one
     pub(super) async fn expect_each(&self, rows: &[(Key, &[u8])]) -> Result<(), Violation> {
         for (key, row) in rows.iter().step_by(rows.len().div_ceil(MAX_SINGLE_READS).max(1)) {
             self.expect(*key, Some(row)).await?;
