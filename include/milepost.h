@@ -2561,12 +2561,14 @@ struct milepost_bytes milepost_status_name(milepost_status_t status);
 /**
  * Checks that a storage meets the requirements of the engine
  *
+ * A storage that has snapshots, or declares `MILEPOST_ISOLATION_READ_COMMITTED`, is also
+ * changed between two reads of a query, and read by one thread while another one commits.
+ * Others are not, because an engine does not read them meanwhile.
+ *
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
- * the check ends by its `finalize`. Takes some seconds and some 16 MiB.
- * `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
- * at which key, and what was found. A storage that has snapshots, or declares
- * `MILEPOST_ISOLATION_READ_COMMITTED`, is also changed between two reads of a query. `context`
- * may be NULL.
+ * the check ends by its `finalize`. Takes up to two seconds with rows in memory, and some
+ * 16 MiB. `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says
+ * which one, at which key, and what was found. `context` may be NULL.
  *
  * Threads: any number concurrently.
  *

@@ -6,6 +6,7 @@ mod abi;
 mod adversarial;
 mod api;
 mod archive_check;
+mod broken_storages;
 mod c;
 mod cpp;
 mod example;

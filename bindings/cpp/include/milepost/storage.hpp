@@ -209,10 +209,13 @@ private:
 
 /// Checks that a storage meets the requirements of the engine
 ///
+/// A storage that has snapshots, or declares Isolation::ReadCommitted, is also changed between two
+/// reads of a query, and read by one thread while another one commits.
+///
 /// `create` is called without arguments, fewer than 32 times, and returns an empty storage as a
-/// std::unique_ptr<Storage>; NULL is a failure. Takes some seconds and some 16 MiB.
-/// ErrorKind::Storage if a requirement is not met; the message says which one, at which key, and
-/// what was found.
+/// std::unique_ptr<Storage>; NULL is a failure. Takes up to two seconds with rows in memory, and
+/// some 16 MiB. ErrorKind::Storage if a requirement is not met; the message says which one, at
+/// which key, and what was found.
 template <class Create>
 Result<void> check_storage(Create &&create) noexcept {
     using Function = std::remove_reference_t<Create>;

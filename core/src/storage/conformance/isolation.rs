@@ -23,7 +23,7 @@ const LEVELS: [u64; 4] = [1, 3, 9, 4];
 const COMMITS_UNDER_WAY: u64 = 4;
 /// Walks in a row while a commit is under way, before all other work of the host goes on
 ///
-/// More than the 35 changes of a batch, each of which may be a step of its own.
+/// More than the 36 changes of a batch, each of which may be a step of its own.
 const WALKS_IN_A_ROW: usize = 48;
 
 /// The key of a row; every second one depends on the state
@@ -37,23 +37,42 @@ fn keys(state: u64, level: u64, count: u64) -> impl Iterator<Item = Key> + Clone
     (0..count).map(move |index| row_key(state, level, index))
 }
 
-/// The batch that leads from the state before to this one, and between its levels writes a row at
-/// each of some keys that no walk reads
-pub(super) fn batch(state: u64, others: &[Key]) -> Batch {
+/// The key of the row that a batch changes first
+fn first_key() -> Key {
+    Key::number(Table::Heights, 0)
+}
+
+/// Rows of a batch that no walk reads, and the length of the one that it changes first
+#[derive(Debug, Default)]
+pub(super) struct Ballast {
+    /// Number of bytes after the state in the first row
+    pub(super) first_row: usize,
+    /// Keys of rows in the middle
+    pub(super) others: Vec<Key>,
+}
+
+/// The batch that leads from the state before to this one
+pub(super) fn batch(state: u64, ballast: &Ballast) -> Batch {
     let row = Row::from(&state.to_be_bytes()[..]);
+    let mut first_row = Vec::with_capacity(8 + ballast.first_row);
+    first_row.extend_from_slice(&state.to_be_bytes());
+    first_row.resize(8 + ballast.first_row, 0);
     let chain = ChainRecord { generation: state, ..Default::default() }.encode();
-    let mut changes = vec![(ChainRecord::key(), Some(Row::from(chain)))];
+    let mut changes = vec![
+        (first_key(), Some(Row::from(first_row))),
+        (ChainRecord::key(), Some(Row::from(chain))),
+    ];
     for (level, count) in (0..).zip(LEVELS) {
         changes.extend(keys(state - 1, level, count).map(|key| (key, None)));
         changes.extend(keys(state, level, count).map(|key| (key, Some(row.clone()))));
         if level == 1 {
-            changes.extend(others.iter().map(|key| (*key, Some(row.clone()))));
+            changes.extend(ballast.others.iter().map(|key| (*key, Some(row.clone()))));
         }
     }
     Batch::from_changes(changes)
 }
 
-/// Reads the rows level by level and returns the state of each
+/// Reads the first row and then the others level by level, and returns the state of each
 #[derive(Debug)]
 pub(super) struct Walk;
 
@@ -67,9 +86,13 @@ impl Restartable for Walk {
         if state == 0 {
             return Ok(states);
         }
-        for (level, count) in (0..).zip(LEVELS) {
-            let keys = keys(state, level, count);
-            rows.prefetch(keys.clone())?;
+        let levels = (0..).zip(LEVELS).map(Some);
+        for level in core::iter::once(None).chain(levels) {
+            let keys: Vec<Key> = match level {
+                None => vec![first_key()],
+                Some((level, count)) => keys(state, level, count).collect(),
+            };
+            rows.prefetch(keys.iter().copied())?;
             for key in keys {
                 let row = rows.row(key)?.and_then(|row| row.first_chunk().copied());
                 let missing = || Error::new(ErrorKind::Corrupt, "a row of the walk is missing");
@@ -91,6 +114,30 @@ pub(super) type WalkQuery = OptimisticQuery<RestartableQuery<Walk>>;
 
 pub(super) fn walk_query(isolation: Isolation) -> WalkQuery {
     OptimisticQuery::new(RestartableQuery::new(Walk), isolation)
+}
+
+/// The first two rows and the last one that a batch changes, of which a snapshot has one state
+///
+/// A look at them costs much less than a walk, so there are more of them in a moment.
+pub(super) fn ends() -> [Key; 3] {
+    // Of the last level, a row whose key depends on no state.
+    [first_key(), ChainRecord::key(), row_key(0, LEVELS.len() as u64 - 1, 1)]
+}
+
+/// The one state of the rows at [`ends`], or what they are instead
+pub(super) fn state_of_ends(rows: &[Option<Row>]) -> Result<u64, String> {
+    let [first, chain, last] = rows else { return Err(format!("{} rows of 3", rows.len())) };
+    let chain = ChainRecord::decode(chain.as_deref()).map_err(|error| format!("{error}"))?;
+    let [first, last] = [first, last].map(|row| {
+        let state = row.as_ref().and_then(|row| row.first_chunk().copied());
+        state.map_or(0, u64::from_be_bytes)
+    });
+    let state = chain.generation;
+    if first == state && last == state {
+        Ok(state)
+    } else {
+        Err(format!("states {:?}", [first, state, last]))
+    }
 }
 
 /// The one state that a walk has read, or what it found instead
@@ -180,12 +227,12 @@ pub(super) async fn between_reads(
 ) -> Result<(), Violation> {
     let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
     let mut state = 1;
-    probe.commit(batch(state, &[])).await?;
+    probe.commit(batch(state, &Ballast::default())).await?;
     for one_by_one in [true, false] {
         for position in 0.. {
             let snapshot = probe.open().await?;
             let mut interruption = Interruption {
-                batch: Some(batch(state + 1, &[])),
+                batch: Some(batch(state + 1, &Ballast::default())),
                 reads_before: position,
                 one_by_one,
             };
@@ -243,10 +290,10 @@ pub(super) async fn during_commits(
     isolation: Isolation,
 ) -> Result<(), Violation> {
     let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
-    probe.commit(batch(1, &[])).await?;
+    probe.commit(batch(1, &Ballast::default())).await?;
     for before in 1..=COMMITS_UNDER_WAY {
         let open = probe.open().await?;
-        let commit = probe.start_commit(batch(before + 1, &[]));
+        let commit = probe.start_commit(batch(before + 1, &Ballast::default()));
         let mut newest = before;
         for walks in 1.. {
             let has_ended = commit.is_answered();
