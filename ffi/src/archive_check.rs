@@ -5,19 +5,15 @@
 //! checked. Left out is what cannot be tested here: that rows survive the end of the process.
 
 use core::ffi::c_void;
-use std::thread::{self, ScopedJoinHandle};
 
-use milepost::archive::Archive;
-use milepost::archive::conformance::{self, ConcurrencyCheck, Violation};
+use milepost::archive::{Archive, conformance};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
 use crate::archive::{HostArchive, milepost_archive_create_fn};
 use crate::boundary::ffi_function;
 use crate::error::milepost_error;
-
-/// Threads that put rows at once
-const WRITERS: usize = 4;
+use crate::storage_check::side_by_side;
 
 /// An archive of the host, or why it could not be created
 struct CreatedArchive(Result<HostArchive, Error>);
@@ -56,30 +52,11 @@ impl Archive for CreatedArchive {
     }
 }
 
-/// The result of a thread; its panic goes on here
-fn join(thread: ScopedJoinHandle<'_, Result<(), Violation>>) -> Result<(), Violation> {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Puts and reads rows in several threads at once
-fn check_threads(archive: &CreatedArchive) -> Result<(), Violation> {
-    let check = &ConcurrencyCheck::default();
-    thread::scope(|scope| {
-        let reader = scope.spawn(|| check.read(archive));
-        let put = |number| scope.spawn(move || check.put(number, archive));
-        let writers: Vec<_> = (0..WRITERS).map(put).collect();
-        let put = writers.into_iter().map(join).fold(Ok(()), Result::and);
-        // Always called, because it also ends the reader.
-        let finished = check.finish(WRITERS, archive);
-        put.and(join(reader)).and(finished)
-    })
-}
-
 ffi_function! {
     /// Checks that an archive meets the requirements of the engine
     ///
     /// `create` is called fewer than 20 times with `context`, each time for an empty archive, which
-    /// the check ends by its `finalize`; the last one is used by several threads. At most about
+    /// the check ends by its `finalize`; the last one is used by two threads. At most about
     /// 32 MiB of rows are in an archive at a time. `MILEPOST_STATUS_STORAGE` if a requirement is
     /// not met; the error's message says which one, at which key, and what was found. `context` may
     /// be NULL.
@@ -89,7 +66,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let make = || CreatedArchive(create.create(context));
-        let checked = conformance::check(make).and_then(|()| check_threads(&make()));
+        let checked = conformance::check_shared(make, &side_by_side);
         checked.map_err(|violation| Error::new(ErrorKind::Storage, violation))?;
         Ok(())
     }

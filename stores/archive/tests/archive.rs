@@ -10,7 +10,7 @@ use std::time::Instant;
 use std::{env, fs, thread};
 
 use milepost::ErrorKind;
-use milepost::archive::conformance::{self, ConcurrencyCheck};
+use milepost::archive::conformance;
 use milepost::archive::{
     Archive, Compression, Envelope, MemoryArchive, Origin, WriterId, content_hash,
 };
@@ -68,40 +68,32 @@ fn all(archive: &impl Archive, table: Table) -> Vec<(Key, Row)> {
     }
 }
 
+/// Runs two functions in two threads
+fn threads(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
+    thread::scope(|scope| {
+        scope.spawn(one);
+        other();
+    });
+}
+
 #[test]
 fn an_archive_in_a_directory_conforms() {
     let mut directories = Vec::new();
-    conformance::check(|| temporary(&mut directories)).unwrap();
+    conformance::check_shared(|| temporary(&mut directories), &threads).unwrap();
     let directory = tempfile::tempdir().unwrap();
     conformance::check_durable(|| DirectoryArchive::open(directory.path())).unwrap();
 }
 
 #[test]
 fn a_compressed_archive_conforms() {
-    conformance::check(|| CompressedArchive::new(MemoryArchive::new(), ORIGIN).unwrap()).unwrap();
+    let mut directories = Vec::new();
+    let make = || CompressedArchive::new(temporary(&mut directories), ORIGIN).unwrap();
+    conformance::check_shared(make, &threads).unwrap();
     let directory = tempfile::tempdir().unwrap();
     conformance::check_durable(|| {
         CompressedArchive::new(DirectoryArchive::open(directory.path())?, ORIGIN)
     })
     .unwrap();
-}
-
-#[test]
-fn threads_share_an_archive() {
-    let directory = tempfile::tempdir().unwrap();
-    let archive = DirectoryArchive::open(directory.path()).unwrap();
-    let archive = &CompressedArchive::new(archive, ORIGIN).unwrap();
-    let check = &ConcurrencyCheck::default();
-    thread::scope(|scope| {
-        let reader = scope.spawn(|| check.read(archive));
-        let writers: Vec<_> =
-            (0..3).map(|number| scope.spawn(move || check.put(number, archive))).collect();
-        for writer in writers {
-            writer.join().unwrap().unwrap();
-        }
-        check.finish(3, archive).unwrap();
-        reader.join().unwrap().unwrap();
-    });
 }
 
 #[test]

@@ -1,26 +1,30 @@
 //! Tests of the duties of an [`Archive`], for authors of archives.
 //!
+//! Call [`check_shared`] where there are threads: archives are shared by them. [`check`] is the part
+//! of it that needs none. The [`Passed`] of each says what it left out.
+//!
 //! Nothing here panics: a failed test is a [`Violation`] that names the requirement, the key and
 //! what was found. All rows are plain envelopes; an archive that compresses may return another
 //! encoding of a row, so contents are compared. Left out is what cannot be tested from inside a
 //! process: that rows survive when it is killed.
 
-mod concurrency;
+mod call;
+mod probe;
 mod requirements;
 #[cfg(test)]
 mod tests;
+mod threads;
 
-use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
-pub use self::concurrency::ConcurrencyCheck;
-use super::envelope::plain_row;
-use super::{Archive, Envelope, Origin, WriterId};
+use self::call::Local;
+pub use self::call::{Answer, Call, Found};
+use self::probe::Probe;
+use super::Archive;
 use crate::Error;
-use crate::primitives::CryptoHash;
-use crate::storage::{Key, Row, Table};
+use crate::storage::Key;
+use crate::storage::conformance::{Passed, Run, SideBySide};
 
 /// What the engine requires of an archive
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -48,10 +52,30 @@ pub enum Requirement {
     Remove,
     /// A scan lists every row of its table once, page by page, in an order that stays
     Scan,
-    /// Rows that several threads put at once are all there
+    /// Rows whose puts begin before others have ended are all there
     Concurrency,
+    /// Rows that several threads put at once are all there
+    Threads,
     /// Rows survive closing and opening the archive
     Durability,
+}
+
+impl Requirement {
+    /// The requirements that are checked step by step, in their order
+    const ALL: [Self; 12] = [
+        Self::MissingRow,
+        Self::Put,
+        Self::GetMany,
+        Self::DistinctKeys,
+        Self::LargeRow,
+        Self::Idempotence,
+        Self::SameContent,
+        Self::Conflict,
+        Self::Replace,
+        Self::Remove,
+        Self::Scan,
+        Self::Concurrency,
+    ];
 }
 
 impl fmt::Display for Requirement {
@@ -68,7 +92,8 @@ impl fmt::Display for Requirement {
             Self::Replace => "a replace removes all that the key held",
             Self::Remove => "a removal removes all that the keys held",
             Self::Scan => "a scan lists every row of its table once",
-            Self::Concurrency => "rows that threads put at once are all there",
+            Self::Concurrency => "rows of puts at the same time are all there",
+            Self::Threads => "rows that threads put at once are all there",
             Self::Durability => "rows survive closing and opening the archive",
         })
     }
@@ -111,11 +136,68 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// Checks the requirements on every archive
+/// Checks an archive that threads share
 ///
-/// `make` returns an empty archive; it is called once per requirement, fewer than 16 times. At most
-/// about 32 MiB of rows are put at a time. For archives that are shared by threads, see also
-/// [`ConcurrencyCheck`].
+/// All of [`check`], and that two threads can put and read rows at once; `side_by_side` runs a
+/// function in each. `make` returns an empty archive; it is called once per requirement, fewer than
+/// 20 times. At most about 32 MiB of rows are put at a time.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use std::thread;
+///
+/// use milepost::archive::conformance;
+/// # use milepost::Error;
+/// # use milepost::archive::{Archive, MemoryArchive};
+/// # use milepost::storage::{Key, Row, Table};
+/// # #[derive(Default)]
+/// # struct Locked(Mutex<MemoryArchive>);
+/// # impl Archive for Locked {
+/// #     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+/// #         self.0.lock().unwrap().get_many(keys, rows)
+/// #     }
+/// #     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+/// #         self.0.lock().unwrap().put_many(rows)
+/// #     }
+/// #     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+/// #         self.0.lock().unwrap().replace_many(rows)
+/// #     }
+/// #     fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+/// #         self.0.lock().unwrap().remove_many(keys)
+/// #     }
+/// #     fn scan(&self, table: Table, after: Option<&Key>, limit: usize,
+/// #             rows: &mut Vec<(Key, Row)>) -> Result<(), Error> {
+/// #         self.0.lock().unwrap().scan(table, after, limit, rows)
+/// #     }
+/// # }
+///
+/// let passed = conformance::check_shared(Locked::default, &|one, other| {
+///     thread::scope(|scope| {
+///         scope.spawn(one);
+///         other();
+///     });
+/// })?;
+/// assert_eq!(passed.left_out(), [conformance::Requirement::Durability]);
+/// # Ok::<(), conformance::Violation>(())
+/// ```
+///
+/// # Errors
+///
+/// The first violation. An error of the archive violates the requirement that is being checked.
+pub fn check_shared<A: Archive + Sync>(
+    mut make: impl FnMut() -> A,
+    side_by_side: &SideBySide<'_>,
+) -> Result<Passed<Requirement>, Violation> {
+    check(&mut make)?;
+    threads::check(&make(), side_by_side)?;
+    Ok(Passed::without(&[Requirement::Durability]))
+}
+
+/// Checks an archive that one thread uses
+///
+/// Leaves out what [`check_shared`] has more, which [`Passed::left_out`] says. `make` returns an
+/// empty archive; it is called once per requirement, fewer than 20 times. At most about 32 MiB of
+/// rows are put at a time.
 ///
 /// ```
 /// use milepost::archive::{MemoryArchive, conformance};
@@ -126,12 +208,11 @@ impl core::error::Error for Violation {}
 ///
 /// # Errors
 ///
-/// The first violation. An error of the archive violates the requirement that is being checked.
-pub fn check<A: Archive>(mut make: impl FnMut() -> A) -> Result<(), Violation> {
-    for (requirement, test) in requirements::in_order() {
-        test(&Probe { archive: &make(), requirement })?;
-    }
-    Ok(())
+/// As [`check_shared`].
+pub fn check<A: Archive>(mut make: impl FnMut() -> A) -> Result<Passed<Requirement>, Violation> {
+    let mut local = Local::new(|| Ok(make()));
+    ArchiveRun::all(true).complete(|call| local.answer(call))?;
+    Ok(Passed::without(&[Requirement::Threads, Requirement::Durability]))
 }
 
 /// Checks that rows survive when the archive is dropped and opened again
@@ -153,130 +234,27 @@ pub fn check<A: Archive>(mut make: impl FnMut() -> A) -> Result<(), Violation> {
 pub fn check_durable<A: Archive>(
     mut open: impl FnMut() -> Result<A, Error>,
 ) -> Result<(), Violation> {
-    requirements::durability(&mut open)
+    let mut local = Local::new(&mut open);
+    let run = ArchiveRun::new(|desk| async move { requirements::durability(&desk).await });
+    run.complete(|call| local.answer(call))
 }
 
-/// Access to a tested archive: calls that turn a wrong result into a [`Violation`]
-struct Probe<'archive, A> {
-    archive: &'archive A,
-    requirement: Requirement,
-}
+/// A run of the check of an archive whose calls are answered later
+pub type ArchiveRun = Run<Call, Answer, Result<(), Violation>>;
 
-impl<A: Archive> Probe<'_, A> {
-    fn put(&self, rows: &[(Key, Row)]) -> Result<(), Violation> {
-        let put = self.archive.put_many(rows);
-        put.map_err(|error| {
-            self.violation(None, format!("put_many of {} rows: {error}", rows.len()))
+impl ArchiveRun {
+    /// The check by [`check`], without removals for hosts that have none
+    ///
+    /// Puts also begin while others were not answered yet, so no threads are needed.
+    pub fn all(removes: bool) -> Self {
+        Self::new(move |desk| async move {
+            for requirement in Requirement::ALL {
+                if removes || requirement != Requirement::Remove {
+                    let probe = Probe::of_new_archive(&desk, requirement).await?;
+                    requirements::test(&probe, requirement).await?;
+                }
+            }
+            Ok(())
         })
     }
-
-    fn replace(&self, rows: &[(Key, Row)]) -> Result<(), Violation> {
-        let replaced = self.archive.replace_many(rows);
-        replaced.map_err(|error| {
-            self.violation(None, format!("replace_many of {} rows: {error}", rows.len()))
-        })
-    }
-
-    fn remove(&self, keys: &[Key]) -> Result<(), Violation> {
-        let removed = self.archive.remove_many(keys);
-        removed.map_err(|error| {
-            self.violation(None, format!("remove_many of {} keys: {error}", keys.len()))
-        })
-    }
-
-    /// Reads rows in one call into a vector with `before` rows, which must stay
-    fn expect_many(&self, before: usize, expected: &[(Key, Option<Row>)]) -> Result<(), Violation> {
-        let keys: Vec<Key> = expected.iter().map(|(key, _)| *key).collect();
-        let mark = Row::from(&b"before the call"[..]);
-        let mut rows: Vec<Option<Row>> = Vec::new();
-        rows.resize(before, Some(mark.clone()));
-        self.archive.get_many(&keys, &mut rows).map_err(|error| {
-            self.violation(None, format!("get_many of {} keys: {error}", keys.len()))
-        })?;
-        let (kept, found) = rows.split_at_checked(before).unwrap_or_default();
-        if kept.len() != before || kept.iter().any(|row| row.as_ref() != Some(&mark)) {
-            return Err(self.violation(None, format!("get_many changed the {before} rows before")));
-        }
-        if found.len() != keys.len() {
-            let detail = format!("get_many returned {} rows for {} keys", found.len(), keys.len());
-            return Err(self.violation(None, detail));
-        }
-        for ((key, expected), found) in expected.iter().zip(found) {
-            self.compare(*key, expected.as_ref(), found.as_ref())?;
-        }
-        Ok(())
-    }
-
-    fn expect(&self, key: Key, expected: Option<&Row>) -> Result<(), Violation> {
-        self.expect_many(0, &[(key, expected.cloned())])
-    }
-
-    /// Checks that two rows have one content, which is not compressed
-    fn compare(
-        &self,
-        key: Key,
-        expected: Option<&Row>,
-        found: Option<&Row>,
-    ) -> Result<(), Violation> {
-        let content = |row: &Row| -> Result<(CryptoHash, Vec<u8>), Error> {
-            let envelope = Envelope::decode(key.table(), row)?;
-            Ok((envelope.content_hash, envelope.content()?.to_vec()))
-        };
-        let is_right = match (expected, found) {
-            (None, None) => true,
-            (Some(expected), Some(found)) => {
-                let found = content(found).map_err(|error| {
-                    self.violation(Some(key), format!("a row that was not put: {error}"))
-                })?;
-                Ok(found) == content(expected)
-            }
-            _ => false,
-        };
-        if is_right {
-            return Ok(());
-        }
-        let length = |row: Option<&Row>| match row {
-            None => String::from("no row"),
-            Some(row) => format!("a row of {} bytes", row.len()),
-        };
-        let detail = format!("expected {}, found {}", length(expected), length(found));
-        Err(self.violation(Some(key), detail))
-    }
-
-    /// All rows of a table, by pages of about this many; each page must go on after the one before
-    fn scan(&self, table: Table, limit: usize) -> Result<Vec<(Key, Row)>, Violation> {
-        let (mut rows, mut page): (Vec<(Key, Row)>, _) = (Vec::new(), Vec::new());
-        loop {
-            page.clear();
-            let after = rows.last().map(|(key, _)| *key);
-            self.archive.scan(table, after.as_ref(), limit, &mut page).map_err(|error| {
-                self.violation(after, format!("scan of {}: {error}", table.name()))
-            })?;
-            if page.is_empty() {
-                return Ok(rows);
-            }
-            if page.len() > limit.saturating_mul(2).saturating_add(8) {
-                let detail = format!("a page of {} rows, the limit is {limit}", page.len());
-                return Err(self.violation(after, detail));
-            }
-            rows.append(&mut page);
-            if rows.len() > 1 << 20 {
-                return Err(self.violation(after, String::from("a scan without an end")));
-            }
-        }
-    }
-
-    const fn violation(&self, key: Option<Key>, detail: String) -> Violation {
-        Violation { requirement: self.requirement, key, detail }
-    }
-}
-
-/// The row of a writer with this content
-fn row(writer: u64, content: &[u8]) -> Row {
-    plain_row(Origin::of(WriterId(writer)), content)
-}
-
-/// The key of a hash of this name
-fn hash_key(table: Table, name: &str) -> Key {
-    Key::hash(table, CryptoHash::digest(name.as_bytes()))
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use std::sync::Mutex;
 
-use super::{ConcurrencyCheck, Requirement, Violation, check, check_durable};
+use super::{Requirement, Violation, check, check_durable, check_shared};
 use crate::archive::{Archive, MemoryArchive};
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
@@ -104,30 +104,23 @@ impl Archive for Locked {
     }
 }
 
-fn check_concurrency(archive: &(impl Archive + Sync)) -> Result<(), Violation> {
-    let check = ConcurrencyCheck::default();
+/// Runs two functions in two threads
+fn threads(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| check.read(archive));
-        let put = |number| {
-            let check = &check;
-            scope.spawn(move || check.put(number, archive))
-        };
-        let writers: Vec<_> = (0..4).map(put).collect();
-        let results: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
-        let finished = check.finish(4, archive);
-        reader.join().unwrap()?;
-        results.into_iter().collect::<Result<(), _>>()?;
-        finished
-    })
+        scope.spawn(one);
+        other();
+    });
 }
 
 #[test]
 fn a_memory_archive_meets_all_requirements() {
-    check(MemoryArchive::new).unwrap();
+    let passed = check(MemoryArchive::new).unwrap();
+    assert_eq!(passed.left_out(), [Requirement::Threads, Requirement::Durability]);
     check(|| TestArchive(MemoryArchive::new(), CORRECT)).unwrap();
     let shared = MemoryArchive::new();
     check_durable(|| Ok(&shared)).unwrap();
-    check_concurrency(&Locked(Mutex::new(MemoryArchive::new()))).unwrap();
+    let passed = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &threads).unwrap();
+    assert_eq!(passed.left_out(), [Requirement::Durability]);
 }
 
 #[test]
@@ -377,7 +370,6 @@ impl Archive for Racy {
         // A copy is changed and put in place of what another thread has changed meanwhile.
         let copy = self.0.lock().unwrap().clone();
         copy.put_many(rows)?;
-        std::thread::yield_now();
         *self.0.lock().unwrap() = copy;
         Ok(())
     }
@@ -403,6 +395,11 @@ impl Archive for Racy {
 
 #[test]
 fn a_lost_put_of_two_at_once_is_a_violation() {
-    let violation = check_concurrency(&Racy(Mutex::new(MemoryArchive::new()))).unwrap_err();
-    assert_eq!(violation.requirement(), Requirement::Concurrency);
+    for _ in 0..10 {
+        let make = || Racy(Mutex::new(MemoryArchive::new()));
+        let violation = check_shared(make, &threads).unwrap_err();
+        assert_eq!(violation.requirement(), Requirement::Threads, "{violation}");
+    }
+    let violation = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &|_, _| ());
+    assert_eq!(violation.unwrap_err().requirement(), Requirement::Threads);
 }

@@ -53,20 +53,25 @@ use crate::{Error, ErrorKind};
 /// ```
 pub type SideBySide<'host> = dyn Fn(&mut (dyn FnMut() + Send), &mut (dyn FnMut() + Send)) + 'host;
 
-/// What a check says of a storage that met all requirements that it checked
+/// What a check says of a storage, or of an archive, that met all requirements that it checked
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Passed {
-    left_out: &'static [Requirement],
+pub struct Passed<R: 'static = Requirement> {
+    left_out: &'static [R],
 }
 
-impl Passed {
+impl<R> Passed<R> {
+    /// A check that has left out these requirements
+    pub(crate) const fn without(left_out: &'static [R]) -> Self {
+        Self { left_out }
+    }
+
     /// The requirements that were not checked
-    pub const fn left_out(&self) -> &'static [Requirement] {
+    pub const fn left_out(&self) -> &'static [R] {
         self.left_out
     }
 }
 
-impl fmt::Display for Passed {
+impl<R: fmt::Display> fmt::Display for Passed<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("all requirements that were checked are met; not checked: ")?;
         for (position, requirement) in self.left_out.iter().enumerate() {
@@ -159,11 +164,11 @@ pub fn check_shared<S: Storage + Send, R: Snapshot, O: FnMut() -> Result<R, Erro
     Run::shared(isolation).complete(|call| local.answer(call))?;
     drop(local);
     let Some(side_by_side) = side_by_side else {
-        return Ok(Passed { left_out: &[Requirement::Threads, Requirement::Durability] });
+        return Ok(Passed::without(&[Requirement::Threads, Requirement::Durability]));
     };
     let (mut storage, mut open) = make();
     threads::check(&mut storage, &mut open, side_by_side)?;
-    Ok(Passed { left_out: &[Requirement::Durability] })
+    Ok(Passed::without(&[Requirement::Durability]))
 }
 
 /// Checks a storage whose snapshots keep commits out, as a borrow does
@@ -187,14 +192,12 @@ pub fn check_shared<S: Storage + Send, R: Snapshot, O: FnMut() -> Result<R, Erro
 pub fn check<S: Storage>(mut make: impl FnMut() -> S) -> Result<Passed, Violation> {
     let mut local = Local::new(|| Ok((make(), opens_none)));
     Run::exclusive().complete(|call| local.answer(call))?;
-    Ok(Passed {
-        left_out: &[
-            Requirement::SnapshotIsolation,
-            Requirement::ReadCommitted,
-            Requirement::Threads,
-            Requirement::Durability,
-        ],
-    })
+    Ok(Passed::without(&[
+        Requirement::SnapshotIsolation,
+        Requirement::ReadCommitted,
+        Requirement::Threads,
+        Requirement::Durability,
+    ]))
 }
 
 /// In place of snapshots, of which these checks open none
