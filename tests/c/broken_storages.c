@@ -251,6 +251,16 @@ static void apply(storage *self, const milepost_change *changes, size_t changes_
     }
 }
 
+/* Writes changes where no reader sees them, as a log does */
+static void prepare(const milepost_change *changes, size_t changes_len) {
+    rows log;
+    rows_new(&log);
+    for (size_t i = 0; i < changes_len; i++) {
+        rows_put(&log, changes[i].key, changes[i].row);
+    }
+    rows_free(&log);
+}
+
 static int32_t commit(void *context, const milepost_change *changes, size_t changes_len,
                       milepost_sink *sink) {
     storage *self = ((reader *)context)->of;
@@ -272,6 +282,7 @@ static int32_t commit(void *context, const milepost_change *changes, size_t chan
     }
     if (first > 0) {
         apply(self, changes, first);
+        prepare(changes + first, changes_len - first);
     }
     apply(self, changes + first, changes_len - first);
     return 0;

@@ -115,7 +115,10 @@ public:
         if (has("one lock per row")) {
             for (auto change = all.begin(); change != all.end(); ++change) apply(change, change + 1);
         } else {
-            if (first > 0) apply(all.begin(), middle);
+            if (first > 0) {
+                apply(all.begin(), middle);
+                prepare(middle, all.end());
+            }
             apply(middle, all.end());
         }
         return 0;
@@ -147,6 +150,12 @@ private:
             }
         }
         if (!has("stale snapshot") || rows_.size() != size_of_copy_) copy_.reset();
+    }
+
+    /// Writes changes where no reader sees them, as a log does
+    static void prepare(Changed begin, Changed end) {
+        Rows log;
+        for (; begin != end; ++begin) log[std::string(begin->key)] = std::string(begin->row);
     }
 
     bool find(const std::string &key, std::string &row) const {

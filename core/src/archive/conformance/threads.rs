@@ -16,9 +16,9 @@ use crate::storage::conformance::SideBySide;
 use crate::storage::{Key, Row, Table};
 
 /// Number of puts of a writer that the other one has to be beside
-const PUTS_BESIDE: usize = 30;
+const PUTS_BESIDE: usize = 20;
 /// Number of puts after which a writer ends all the same
-const MAX_PUTS: usize = 400;
+const MAX_PUTS: usize = 200;
 /// Number of rows of a put: some of the writer's own, and some that both put
 const ROWS: usize = 5;
 
