@@ -1436,7 +1436,7 @@ extern "C" {
  * Checks that an archive meets the requirements of the engine
  *
  * `create` is called fewer than 20 times with `context`, each time for an empty archive, which
- * the check ends by its `finalize`; the last one is used by several threads. At most about
+ * the check ends by its `finalize`; the last one is used by two threads. At most about
  * 32 MiB of rows are in an archive at a time. `MILEPOST_STATUS_STORAGE` if a requirement is
  * not met; the error's message says which one, at which key, and what was found. `context` may
  * be NULL.

@@ -127,7 +127,7 @@
 //! | `observe` | yes | `status::SummaryQuery`: how far a transaction is, without its result |
 //! | `watch` | yes | `Endpoint::watch`: reports the changes of transactions; with `observe` |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
-//! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
+//! | `conformance` | no | `storage::conformance`, `archive::conformance`: tests that every storage and archive should pass |
 //!
 //! # Terms
 //!

@@ -329,7 +329,7 @@ fn no_archive() -> EngineError {
 }
 
 /// A key of an archive from its bytes
-fn archive_key(bytes: &[u8]) -> Result<Key, Error> {
+pub(crate) fn archive_key(bytes: &[u8]) -> Result<Key, Error> {
     let key = Key::from_bytes(bytes).filter(|key| key.table().is_archive());
     key.ok_or_else(|| Error::new(ErrorKind::Storage, "a key of the archive is none of its tables"))
 }

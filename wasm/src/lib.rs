@@ -14,6 +14,8 @@
 #[cfg(feature = "archive")]
 mod archive;
 mod config;
+#[cfg(feature = "archive")]
+mod conformance;
 mod endpoint;
 mod error;
 mod json;
@@ -22,6 +24,8 @@ mod response_buffer;
 mod stateless;
 
 pub use config::Config;
+#[cfg(feature = "archive")]
+pub use conformance::{Check, CheckStep};
 pub use endpoint::{Endpoint, OutputKind};
 pub use error::EngineError;
 pub use stateless::{

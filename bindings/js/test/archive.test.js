@@ -89,17 +89,17 @@ for (const [name, open] of Object.entries(archives)) {
 }
 
 const DEFECTS = {
-  "a key without a row has none": { getMany: (rows) => (keys) => keys.map(() => [Uint8Array.of(rows.size ?? 0)]) },
-  "all rows that were put are read": { getMany: (rows) => (keys) => rows.getMany(keys).reverse() },
-  "two rows of a key that differ": {
+  "a missing row is `None`": { getMany: (rows) => (keys) => keys.map(() => [Uint8Array.of(rows.size ?? 0)]) },
+  "rows that were put are read in the order of the keys": { getMany: (rows) => (keys) => rows.getMany(keys).reverse() },
+  "a key with two contents is an error": {
     getMany: (rows) => (keys) => rows.getMany(keys).map((versions) => versions.slice(0, 1)),
   },
   "rows of 8 MiB": {
     putMany: (rows) => (put) => rows.putMany(put.map((one) => ({ ...one, row: one.row.slice(0, 1 << 20) }))),
   },
-  "a put of rows that are there": {
+  "rows can be put again": {
     putMany: (rows) => (put) =>
-      rows.putMany(put.map((one) => ({ ...one, content: Uint8Array.of(...one.content, one.row.length & 63) }))),
+      rows.putMany(put.map((one) => ({ ...one, content: crypto.getRandomValues(new Uint8Array(33)) }))),
   },
   "a replace removes all": {
     // Only of the table of transactions.
@@ -108,7 +108,7 @@ const DEFECTS = {
   "a scan lists every row": {
     scan: (rows) => (table, after, limit) => (after && limit === 7 ? [] : rows.scan(table, after, limit)),
   },
-  "rows that are put at the same time": {
+  "rows of puts at the same time": {
     putMany: (rows) => {
       let isBusy = false;
       return async (put) => {
@@ -131,7 +131,11 @@ for (const [requirement, methods] of Object.entries(DEFECTS)) {
       for (const [name, method] of Object.entries(methods)) archive[name] = method(rows);
       return archive;
     };
-    await assert.rejects(checkArchive(create), (error) => error.message.includes(requirement));
+    for (let run = 0; run < 10; run++) {
+      await assert.rejects(checkArchive(create), (error) =>
+        error.message.includes(`violated requirement "${requirement}`),
+      );
+    }
   });
 }
 

@@ -51,7 +51,7 @@ async function verifyAll() {
   return { passed: found.length - failures.length, failures, isEngineLoaded };
 }
 
-test("archives in IndexedDB and in memory meet the requirements in Chromium", async (context) => {
+test("archives and storages in IndexedDB and in memory meet the requirements in Chromium", async (context) => {
   const server = await serve(here(".."), here("../../../tests/vectors"));
   try {
     const report = await inBrowser(server.address().port, (page) => page.evaluate(checkArchives));
@@ -62,13 +62,19 @@ test("archives in IndexedDB and in memory meet the requirements in Chromium", as
   }
 });
 
-/** Checks the archives of the package; called in the page */
+/** Checks the archives and storages of the package; called in the page */
 async function checkArchives() {
-  const { IndexedDbArchive, MemoryArchive, checkArchive } = await import("/dist/archive-web.js");
+  const { IndexedDbArchive, MemoryArchive, checkArchive, checkStorage } = await import("/dist/archive-web.js");
+  const { IndexedDbStorage, MemoryStorage } = await import("/dist/web.js");
   let databases = 0;
-  const open = () => IndexedDbArchive.open(`check ${(databases += 1)}`, { durability: "relaxed" });
-  const check = (create) => checkArchive(create).then(() => "met", String);
-  const results = [await check(open), await check(() => new MemoryArchive())];
+  const name = () => `check ${(databases += 1)}`;
+  const checks = [
+    checkArchive(() => IndexedDbArchive.open(name(), { durability: "relaxed" })),
+    checkArchive(() => new MemoryArchive()),
+    checkStorage(() => IndexedDbStorage.open(name(), { durability: "relaxed" })),
+    checkStorage(() => new MemoryStorage()),
+  ];
+  const results = await Promise.all(checks.map((check) => check.then(() => "met", String)));
   return results.find((result) => result !== "met") ?? "met";
 }
 

@@ -154,7 +154,8 @@ snapshot_by_deref!(&S, Box<S>, Arc<S>);
 ///     }
 /// }
 ///
-/// // The crate feature `conformance` has the tests that every storage should pass.
+/// // The crate feature `conformance` has the tests that every storage should pass. Where snapshots
+/// // are read while the storage changes, `check_shared` is the one.
 /// #[cfg(feature = "conformance")]
 /// milepost::storage::conformance::check(OrderedStorage::default).unwrap();
 /// ```

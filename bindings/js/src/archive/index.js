@@ -1,5 +1,6 @@
-// The entry `milepost/archive`: the engine with archives, and what comes with it.
+// The entry `milepost/archive`: the engine with archives, what comes with it, and the checks of
+// storages and archives.
 
-export { checkArchive } from "./check.js";
+export { checkArchive, checkStorage } from "./check.js";
 export { IndexedDbArchive } from "./indexed-db.js";
 export { MemoryArchive } from "./memory.js";

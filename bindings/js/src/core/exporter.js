@@ -90,16 +90,7 @@ export class Exporter {
    * @returns {Promise<readonly (readonly Uint8Array[])[]>}
    */
   async getMany(keys) {
-    const found = await this.#call("getMany", (archive) => archive.getMany(keys));
-    if (!Array.isArray(found) || found.length !== keys.length) {
-      const what = Array.isArray(found) ? `${found.length} entries` : typeName(found);
-      throw storageError(`archive.getMany returned ${what} for ${keys.length} keys`, "archive");
-    }
-    for (const rows of found) {
-      if (Array.isArray(rows) && rows.every(isBytes)) continue;
-      throw storageError(`archive.getMany returned ${typeName(rows)} for a key, expected its rows`, "archive");
-    }
-    return found;
+    return checkVersions(await this.#call("getMany", (archive) => archive.getMany(keys)), keys.length);
   }
 
   /** Exports what became final, after an import; never fails */
@@ -153,10 +144,7 @@ export class Exporter {
     const entries = [];
     for (;;) {
       const after = entries.at(-1)?.key ?? null;
-      const page = await this.#call("scan", (archive) => archive.scan(table, after, PAGE));
-      if (!Array.isArray(page) || !page.every(({ key, row }) => isBytes(key) && isBytes(row))) {
-        throw storageError("archive.scan returned something else than rows with their keys", "archive");
-      }
+      const page = checkPage(await this.#call("scan", (archive) => archive.scan(table, after, PAGE)));
       if (page.length === 0) break;
       if (after && keyName(page[0].key) === keyName(after)) {
         throw storageError("archive.scan returned the row after which it was to go on", "archive");
@@ -199,4 +187,34 @@ export class Exporter {
       failure: this.#failure,
     };
   }
+}
+
+/**
+ * The versions of the rows of so many keys, as `getMany` of an archive returned them
+ *
+ * @param {unknown} found
+ * @param {number} count
+ * @returns {readonly (readonly Uint8Array[])[]}
+ */
+export function checkVersions(found, count) {
+  if (!Array.isArray(found) || found.length !== count) {
+    const what = Array.isArray(found) ? `${found.length} entries` : typeName(found);
+    throw storageError(`archive.getMany returned ${what} for ${count} keys`, "archive");
+  }
+  for (const rows of found) {
+    if (Array.isArray(rows) && rows.every(isBytes)) continue;
+    throw storageError(`archive.getMany returned ${typeName(rows)} for a key, expected its rows`, "archive");
+  }
+  return found;
+}
+
+/**
+ * A page of rows, as `scan` of an archive returned it
+ *
+ * @param {unknown} page
+ * @returns {readonly ArchiveEntry[]}
+ */
+export function checkPage(page) {
+  if (Array.isArray(page) && page.every(({ key, row }) => isBytes(key) && isBytes(row))) return page;
+  throw storageError("archive.scan returned something else than rows with their keys", "archive");
 }

@@ -3,10 +3,13 @@
 import { fileHint, instantiateBeside, panicError } from "./compile.js";
 import { checkSignal } from "./endpoint.js";
 import { BlockError, usageError } from "./errors.js";
+import { checkPage, checkVersions } from "./exporter.js";
 import { textBytes } from "./input.js";
+import { hasArchives, init, Instance } from "./load.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
-import { keyName } from "./packed-rows.js";
+import { keyName, unpackArchiveRows, unpackChanges, unpackKeys } from "./packed-rows.js";
 import { completion, openRowDatabase } from "./row-database.js";
+import { VersionedStorage, checkRows, isPromise, readRows } from "./versioned-storage.js";
 
 export { version } from "./compile.js";
 export { Endpoint } from "./endpoint.js";
@@ -30,16 +33,28 @@ export { IndexedDbStorage, MemoryStorage } from "./storages.js";
 /** What the other entries of the package use, and no user */
 export const internal = {
   BlockError,
+  Instance,
+  VersionedStorage,
   checkOptions,
+  checkPage,
+  checkRows,
   checkSignal,
+  checkVersions,
   completion,
   fileHint,
+  hasArchives,
+  init,
   instantiateBeside,
+  isPromise,
   keyName,
   oneOf,
   openRowDatabase,
   optionalString,
   panicError,
+  readRows,
   textBytes,
+  unpackArchiveRows,
+  unpackChanges,
+  unpackKeys,
   usageError,
 };

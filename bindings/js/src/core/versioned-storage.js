@@ -11,7 +11,7 @@ import { isBytes } from "./input.js";
 import { typeName } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
-/** @import { RowChange, Storage } from "../../index.js" */
+/** @import { MaybeRow, RowChange, Storage } from "../../storage.js" */
 
 /** @typedef {Map<string, Uint8Array | undefined>} RowMap Rows by the names of their keys */
 /** @typedef {ReturnType<VersionedStorage["snapshot"]>} Snapshot */
@@ -125,24 +125,54 @@ export class VersionedStorage {
   async #fetch(keys) {
     let rows;
     try {
-      const storage = this.#storage;
-      // Copies, because the storage may keep or change what it is passed.
-      const copies = keys.map((key) => key.slice());
-      rows = storage.getMany ? await storage.getMany(copies) : await Promise.all(copies.map((key) => storage.get(key)));
+      rows = await readRows(this.#storage, keys);
     } catch (error) {
       throw storageError(error);
     }
-    const method = this.#storage.getMany ? "storage.getMany" : "storage.get";
-    if (!Array.isArray(rows)) {
-      throw storageError(`${method} returned ${typeName(rows)}, expected an array of rows`);
-    }
-    if (rows.length !== keys.length) {
-      throw storageError(`${method} returned ${rows.length} rows for ${keys.length} keys`);
-    }
-    return rows.map((row) => {
-      if (row === null || row === undefined) return undefined;
-      if (isBytes(row)) return row;
-      throw storageError(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
-    });
+    return checkRows(rows, keys.length, this.#storage.getMany ? "storage.getMany" : "storage.get");
   }
+}
+
+/**
+ * What a storage returns for these keys; synchronous if it is
+ *
+ * @param {Storage} storage
+ * @param {Uint8Array[]} keys
+ */
+export function readRows(storage, keys) {
+  // Copies, because the storage may keep or change what it is passed.
+  const copies = keys.map((key) => key.slice());
+  if (storage.getMany) return storage.getMany(copies);
+  const rows = copies.map((key) => storage.get(key));
+  return rows.some(isPromise) ? Promise.all(rows) : /** @type {MaybeRow[]} */ (rows);
+}
+
+/**
+ * The rows that a method of a storage returned for so many keys
+ *
+ * @param {unknown} rows
+ * @param {number} count
+ * @param {string} method
+ * @returns {(Uint8Array | undefined)[]}
+ */
+export function checkRows(rows, count, method) {
+  if (!Array.isArray(rows)) {
+    throw storageError(`${method} returned ${typeName(rows)}, expected an array of rows`);
+  }
+  if (rows.length !== count) {
+    throw storageError(`${method} returned ${rows.length} rows for ${count} keys`);
+  }
+  return rows.map((row) => {
+    if (row === null || row === undefined) return undefined;
+    if (isBytes(row)) return row;
+    throw storageError(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
+  });
+}
+
+/**
+ * @param {any} value
+ * @returns {value is PromiseLike<any>}
+ */
+export function isPromise(value) {
+  return typeof value?.then === "function";
 }
