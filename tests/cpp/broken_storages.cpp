@@ -96,9 +96,8 @@ public:
     }
 
     std::int32_t get_many(ByteStrings keys, Sink &sink) const override {
-        return pass_rows(keys, sink, [&](const std::string &key, std::string &row) {
-            return find(key, row);
-        });
+        return pass_rows(keys, sink,
+                         [&](const std::string &key, std::string &row) { return find(key, row); });
     }
 
     std::int32_t commit(Changes changes, Sink &) override {
@@ -113,7 +112,8 @@ public:
         if (has("commit visible early") && !all.empty()) first = 1;
         auto middle = all.begin() + static_cast<std::ptrdiff_t>(first);
         if (has("one lock per row")) {
-            for (auto change = all.begin(); change != all.end(); ++change) apply(change, change + 1);
+            for (auto change = all.begin(); change != all.end(); ++change)
+                apply(change, change + 1);
         } else {
             if (first > 0) {
                 apply(all.begin(), middle);
