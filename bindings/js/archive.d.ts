@@ -1,5 +1,5 @@
-// Archives: finalized transactions, behind a storage of recent blocks; and the checks of storages and
-// archives: `milepost/archive`.
+// Archives: finalized transactions, behind a storage of recent blocks; and the checks of both:
+// `milepost/archive`.
 //
 // Importing this entry loads the engine that has archives, in place of the smaller one without.
 // Import it before the engine is loaded: with the other imports.
@@ -96,11 +96,11 @@ export class IndexedDbArchive implements Archive {
 }
 
 /**
- * Checks that a storage meets the requirements of an endpoint, by the conformance kit of the engine.
- * Reads also begin while the promise of a commit is pending: with `isolation: "read-committed"` they
- * have to see the commit whole or not at all. `create` is called some 25 times, each time for an
- * empty storage, which gets at most about 16 MiB of rows. Not checked: that commits survive closing
- * the storage, and what other processes see.
+ * Checks that a storage meets the requirements of an endpoint, by the conformance kit of the
+ * engine. Reads also begin while the promise of a commit is pending: with
+ * `isolation: "read-committed"` they have to see the commit whole or not at all. `create` is called
+ * some 25 times, each time for an empty storage, which gets at most about 16 MiB of rows. Not
+ * checked: that commits survive closing the storage, and what other processes see.
  *
  * @throws {Error} A requirement is not met: the message says which one, at which key, and what was
  *   found; `cause` is the last error of the storage.
@@ -109,9 +109,9 @@ export function checkStorage(create: () => MaybePromise<Storage>): Promise<void>
 
 /**
  * Checks that an archive meets the requirements of an endpoint, by the conformance kit of the
- * engine. Puts also begin while others are pending. `create` is called 12 times, each time for an
- * empty archive, which gets at most about 10 MiB of rows. Not checked: that rows survive closing the
- * archive.
+ * engine. Puts also begin while others are pending. `create` is called 11 times, each time for an
+ * empty archive, which gets at most about 10 MiB of rows. Not checked: that rows survive closing
+ * the archive.
  *
  * @throws {Error} As `checkStorage`
  */

@@ -1,4 +1,5 @@
 // Tests of the C++ interface that the vectors do not cover: ownership, errors, storages that throw.
+#include <mutex>
 #include <stdexcept>
 
 #include "../../bindings/cpp/examples/map_storage.hpp"
@@ -187,15 +188,18 @@ void test_storage_check() {
         };
 
         std::shared_ptr<const Rows> copy_;
+        std::mutex mutex_;
 
     public:
         bool has_snapshots() const noexcept override { return true; }
         std::int32_t commit(Changes changes, Sink &sink) override {
+            std::lock_guard<std::mutex> lock(mutex_);
             copy_.reset();
             return MapStorage::commit(changes, sink);
         }
         std::unique_ptr<Snapshot> open_snapshot(Sink &sink) override {
             if (fails) sink.fail("too many readers");
+            std::lock_guard<std::mutex> lock(mutex_);
             if (!copy_) copy_ = std::make_shared<const Rows>(rows());
             return fails ? nullptr : std::make_unique<Copy>(copy_);
         }

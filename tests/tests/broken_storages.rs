@@ -1,7 +1,7 @@
 //! Broken storages, each under each isolation, and the verdict of the conformance kit on them.
 //!
-//! The verdicts are those of the table in `docs/CONFORMANCE.md`. Programs in C and C++ and a test in
-//! JavaScript have the same storages. No storage waits for its
+//! The verdicts are those of the table in `docs/CONFORMANCE.md`. Programs in C and C++ and a test
+//! in JavaScript have the same storages. No storage waits for its
 //! reader: half a commit is shown for as long as the other half takes to be written twice.
 
 use std::collections::BTreeMap;
@@ -290,7 +290,7 @@ fn a_hundred_runs_on_one_processor_have_the_verdicts_of_the_table() {
 }
 
 #[test]
-#[ignore = "what the test on one processor runs"]
+#[ignore = "a part of what `cargo xtask verify conformance` runs"]
 fn only_broken_storages_a_hundred_times() {
     compare(100, 1, 10);
 }

@@ -1,7 +1,7 @@
 //! The conformance kit: checks of a host's storage and of its archive.
 //!
 //! The kit is that of the engine. Each of its calls is handed out, and the answer handed in when
-//! the host's promise is settled; several calls can be open at a time.
+//! the host has it; several calls can be open at a time.
 
 use milepost::archive::conformance::{
     Answer as ArchiveAnswer, ArchiveRun, Call as ArchiveCall, Found,

@@ -56,7 +56,7 @@ export async function checkStorage(create) {
             versioned = new VersionedStorage(created);
           });
         case steps.Commit:
-          // Only the package reads it: queries that have begun read the rows from before the commit.
+          // Queries that have begun read the rows from before the commit, which the package keeps.
           return (isReadCommitted ? storage : versioned).commit(unpackChanges(packed));
         case steps.Open:
           if (!isReadCommitted) snapshots.set(number, versioned.snapshot());

@@ -1,12 +1,10 @@
 //! Tests of the duties of an [`Archive`], for authors of archives.
 //!
-//! Call [`check_shared`] where there are threads: archives are shared by them. [`check`] is the part
-//! of it that needs none. The [`Passed`] of each says what it left out.
-//!
-//! Nothing here panics: a failed test is a [`Violation`] that names the requirement, the key and
-//! what was found. All rows are plain envelopes; an archive that compresses may return another
-//! encoding of a row, so contents are compared. Left out is what cannot be tested from inside a
-//! process: that rows survive when it is killed.
+//! Call [`check_shared`], because threads share archives; [`check`] is the part that needs none,
+//! and the [`Passed`] of each says what it left out. Nothing panics: a failed test is a
+//! [`Violation`] that names the requirement, the key and what was found. Rows are plain envelopes;
+//! an archive that compresses may return another encoding, so contents are compared. That rows
+//! survive when the process is killed cannot be tested from inside it.
 
 mod call;
 mod probe;
@@ -235,7 +233,7 @@ pub fn check_durable<A: Archive>(
     mut open: impl FnMut() -> Result<A, Error>,
 ) -> Result<(), Violation> {
     let mut local = Local::new(&mut open);
-    let run = ArchiveRun::new(|desk| async move { requirements::durability(&desk).await });
+    let run = ArchiveRun::new(|calls| async move { requirements::durability(&calls).await });
     run.complete(|call| local.answer(call))
 }
 
@@ -247,10 +245,10 @@ impl ArchiveRun {
     ///
     /// Puts also begin while others were not answered yet, so no threads are needed.
     pub fn all(removes: bool) -> Self {
-        Self::new(move |desk| async move {
+        Self::new(move |calls| async move {
             for requirement in Requirement::ALL {
                 if removes || requirement != Requirement::Remove {
-                    let probe = Probe::of_new_archive(&desk, requirement).await?;
+                    let probe = Probe::of_new_archive(&calls, requirement).await?;
                     requirements::test(&probe, requirement).await?;
                 }
             }

@@ -1,4 +1,6 @@
 //! Access to a tested archive: calls that turn a wrong answer into a [`Violation`].
+//!
+//! A probe tests one requirement, and all violations it finds are of that requirement.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,33 +12,33 @@ use crate::Error;
 use crate::archive::envelope::plain_row;
 use crate::archive::{Envelope, Origin, WriterId};
 use crate::primitives::CryptoHash;
-use crate::storage::conformance::desk::{Desk, Pending};
+use crate::storage::conformance::script::{Calls, Pending};
 use crate::storage::{Key, Row, Table};
 
-/// The desk of an archive's check
-pub(super) type ArchiveDesk = Desk<Call, Answer>;
+/// The calls of an archive's check
+pub(super) type ArchiveCalls = Calls<Call, Answer>;
 
 /// An archive and the requirement it is tested for
-pub(super) struct Probe<'desk> {
-    desk: &'desk ArchiveDesk,
+pub(super) struct Probe<'calls> {
+    calls: &'calls ArchiveCalls,
     requirement: Requirement,
 }
 
-impl<'desk> Probe<'desk> {
+impl<'calls> Probe<'calls> {
     /// A probe of a new, empty archive
     pub(super) async fn of_new_archive(
-        desk: &'desk ArchiveDesk,
+        calls: &'calls ArchiveCalls,
         requirement: Requirement,
     ) -> Result<Self, Violation> {
-        let probe = Self { desk, requirement };
-        let made = desk.call(Call::Make).await;
+        let probe = Self { calls, requirement };
+        let made = calls.call(Call::Make).await;
         made.map_err(|error| probe.violation(None, format!("it cannot be opened: {error}")))?;
         Ok(probe)
     }
 
     /// Starts to put rows; other calls may begin before that has ended
-    pub(super) fn start_put(&self, rows: &[(Key, Row)]) -> Pending<'desk, Call, Answer> {
-        self.desk.call(Call::Put(rows.to_vec()))
+    pub(super) fn start_put(&self, rows: &[(Key, Row)]) -> Pending<'calls, Call, Answer> {
+        self.calls.call(Call::Put(rows.to_vec()))
     }
 
     /// The rows of some keys, read into a list with `before` rows
@@ -45,7 +47,7 @@ impl<'desk> Probe<'desk> {
         keys: &[Key],
         before: usize,
     ) -> Result<Vec<Option<Row>>, Error> {
-        Ok(self.desk.call(Call::GetMany(keys.to_vec(), before)).await?.rows)
+        Ok(self.calls.call(Call::GetMany(keys.to_vec(), before)).await?.rows)
     }
 
     pub(super) async fn put(&self, rows: &[(Key, Row)]) -> Result<(), Violation> {
@@ -56,14 +58,14 @@ impl<'desk> Probe<'desk> {
     }
 
     pub(super) async fn replace(&self, rows: &[(Key, Row)]) -> Result<(), Violation> {
-        let replaced = self.desk.call(Call::Replace(rows.to_vec())).await;
+        let replaced = self.calls.call(Call::Replace(rows.to_vec())).await;
         replaced.map(drop).map_err(|error| {
             self.violation(None, format!("replace_many of {} rows: {error}", rows.len()))
         })
     }
 
     pub(super) async fn remove(&self, keys: &[Key]) -> Result<(), Violation> {
-        let removed = self.desk.call(Call::Remove(keys.to_vec())).await;
+        let removed = self.calls.call(Call::Remove(keys.to_vec())).await;
         removed.map(drop).map_err(|error| {
             self.violation(None, format!("remove_many of {} keys: {error}", keys.len()))
         })
@@ -134,7 +136,7 @@ impl<'desk> Probe<'desk> {
         let mut rows: Vec<(Key, Row)> = Vec::new();
         loop {
             let after = rows.last().map(|(key, _)| *key);
-            let found = self.desk.call(Call::Scan(table, after, limit)).await;
+            let found = self.calls.call(Call::Scan(table, after, limit)).await;
             let Found { entries: mut page, .. } = found.map_err(|error| {
                 self.violation(after, format!("scan of {}: {error}", table.name()))
             })?;

@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::probe::{ArchiveDesk, Probe, hash_key, row};
+use super::probe::{ArchiveCalls, Probe, hash_key, row};
 use super::{Requirement, Violation};
 use crate::ErrorKind;
 use crate::archive::{WriterId, WriterProgress};
@@ -329,11 +329,11 @@ async fn puts_under_way(probe: &Probe<'_>) -> Result<(), Violation> {
 }
 
 /// Puts rows in several openings of one archive, and checks all of them in each
-pub(super) async fn durability(desk: &ArchiveDesk) -> Result<(), Violation> {
+pub(super) async fn durability(calls: &ArchiveCalls) -> Result<(), Violation> {
     let all = rows(Table::ArchivedTransactions, 1, 50);
     // The last opening only reads.
     for opening in 0..=5 {
-        let probe = Probe::of_new_archive(desk, Requirement::Durability).await?;
+        let probe = Probe::of_new_archive(calls, Requirement::Durability).await?;
         let (put, rest) = all.split_at(opening * 10);
         probe.expect_many(0, &found(put)).await?;
         if let Some((key, _)) = rest.first() {

@@ -25,8 +25,8 @@ pub enum Call {
     Close(u32),
     /// Reads one row, of this snapshot or of a new one
     Get(Option<u32>, Key),
-    /// Reads many rows in one call, of this snapshot or of a new one; a host whose reads append to a
-    /// list has this number of rows in it before, and they have to stay
+    /// Reads many rows in one call, of this snapshot or of a new one; a host whose reads append to
+    /// a list has this number of rows in it before, and they have to stay
     GetMany(Option<u32>, Vec<Key>, usize),
     /// Lets calls that are under way go on: the shortest step of the host, or one after all others
     Pause {

@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::probe::{Probe, StorageDesk, key};
+use super::probe::{Probe, StorageCalls, key};
 use super::{Requirement, Violation};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::ChainRecord;
@@ -222,10 +222,10 @@ async fn walk(
 
 /// Walks with a commit before each of their reads, and after the last one
 pub(super) async fn between_reads(
-    desk: &StorageDesk,
+    calls: &StorageCalls,
     isolation: Isolation,
 ) -> Result<(), Violation> {
-    let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
+    let probe = &Probe::of_new_storage(calls, requirement(isolation)).await?;
     let mut state = 1;
     probe.commit(batch(state, &Ballast::default())).await?;
     for one_by_one in [true, false] {
@@ -286,10 +286,10 @@ fn expect(
 ///
 /// A local storage has no such commits; its walks are between them.
 pub(super) async fn during_commits(
-    desk: &StorageDesk,
+    calls: &StorageCalls,
     isolation: Isolation,
 ) -> Result<(), Violation> {
-    let probe = &Probe::of_new_storage(desk, requirement(isolation)).await?;
+    let probe = &Probe::of_new_storage(calls, requirement(isolation)).await?;
     probe.commit(batch(1, &Ballast::default())).await?;
     for before in 1..=COMMITS_UNDER_WAY {
         let open = probe.open().await?;

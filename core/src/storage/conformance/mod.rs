@@ -1,22 +1,18 @@
 //! Tests of the guarantees that every storage gives, for authors of storages.
 //!
 //! Call [`check_shared`] for a storage that is read while it is changed, as databases are, and
-//! [`check`] for one whose readers keep commits out, as a borrow does. The second is a part of the
-//! first; the [`Passed`] of each says what it left out. The requirements are those of [`Snapshot`]
-//! and [`Storage`].
-//!
-//! Nothing here panics: a failed test is a [`Violation`] that names the requirement, the key and
-//! what was found, so that adapters in other languages can run the same tests. All input is
-//! computed from fixed seeds, so a violation can be reproduced. What cannot be tested from inside a
-//! process is that a commit interrupted by a crash is applied whole or not at all. That takes a
-//! test that kills the process.
+//! [`check`], a part of it, where a snapshot keeps commits out, as a borrow does; the [`Passed`] of
+//! each says what it left out. Nothing panics: a failed test is a [`Violation`] that names the
+//! requirement, the key and what was found, so adapters in other languages run the same tests. All
+//! input is from fixed seeds. That a commit is whole after a crash takes a test that kills the
+//! process.
 
 mod call;
-pub(crate) mod desk;
 mod isolation;
 mod model;
 mod probe;
 mod requirements;
+pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -26,8 +22,8 @@ use core::fmt;
 
 use self::call::Local;
 pub use self::call::{Answer, Call};
-pub use self::desk::{Run, Step};
-use self::probe::{Probe, StorageDesk};
+use self::probe::{Probe, StorageCalls};
+pub use self::script::{Run, Step};
 pub use self::violation::{Requirement, Violation};
 use super::{Isolation, MemoryStorage, Snapshot, Storage};
 use crate::{Error, ErrorKind};
@@ -247,7 +243,7 @@ pub fn check_durable<S: Storage>(
     mut open: impl FnMut() -> Result<S, Error>,
 ) -> Result<(), Violation> {
     let mut local = Local::new(|| Ok((open()?, opens_none)));
-    let run: StorageRun = Run::new(|desk| async move { model::check_durable(&desk).await });
+    let run: StorageRun = Run::new(|calls| async move { model::check_durable(&calls).await });
     run.complete(|call| local.answer(call))
 }
 
@@ -257,35 +253,35 @@ pub type StorageRun = Run<Call, Answer, Result<(), Violation>>;
 impl StorageRun {
     /// The check of a storage that is not read while it is changed, as by [`check`]
     pub fn exclusive() -> Self {
-        Self::new(|desk| async move { check_each(&desk).await })
+        Self::new(|calls| async move { check_each(&calls).await })
     }
 
     /// The check of a storage that is read while it is changed, as by [`check_shared`]
     ///
     /// Reads also begin while a commit was not answered yet, so no threads are needed.
     pub fn shared(isolation: Isolation) -> Self {
-        Self::new(move |desk| async move {
-            check_each(&desk).await?;
+        Self::new(move |calls| async move {
+            check_each(&calls).await?;
             if isolation == Isolation::Snapshot {
-                check_one(&desk, Requirement::SnapshotIsolation).await?;
+                check_one(&calls, Requirement::SnapshotIsolation).await?;
             }
-            isolation::between_reads(&desk, isolation).await?;
-            isolation::during_commits(&desk, isolation).await
+            isolation::between_reads(&calls, isolation).await?;
+            isolation::during_commits(&calls, isolation).await
         })
     }
 }
 
 /// Checks the requirements on every storage
-async fn check_each(desk: &StorageDesk) -> Result<(), Violation> {
+async fn check_each(calls: &StorageCalls) -> Result<(), Violation> {
     for requirement in Requirement::ALL {
         if requirement == Requirement::SnapshotIsolation {
             break;
         }
-        check_one(desk, requirement).await?;
+        check_one(calls, requirement).await?;
     }
     Ok(())
 }
 
-async fn check_one(desk: &StorageDesk, requirement: Requirement) -> Result<(), Violation> {
-    requirements::test(&Probe::of_new_storage(desk, requirement).await?, requirement).await
+async fn check_one(calls: &StorageCalls, requirement: Requirement) -> Result<(), Violation> {
+    requirements::test(&Probe::of_new_storage(calls, requirement).await?, requirement).await
 }

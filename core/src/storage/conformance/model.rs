@@ -6,7 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::probe::{MAX_LEN_IN_TABLE, Probe, SplitMix64, StorageDesk, key};
+use super::probe::{MAX_LEN_IN_TABLE, Probe, SplitMix64, StorageCalls, key};
 use super::{Requirement, Violation};
 use crate::storage::{Batch, Key, Table};
 
@@ -32,13 +32,13 @@ pub(super) async fn check(probe: &Probe<'_>) -> Result<(), Violation> {
 }
 
 /// Compares a storage with a map each time it is opened, which making it does
-pub(super) async fn check_durable(desk: &StorageDesk) -> Result<(), Violation> {
+pub(super) async fn check_durable(calls: &StorageCalls) -> Result<(), Violation> {
     let mut rng = SplitMix64(0x706f_7374);
     let keys = some_keys(&mut rng);
     let mut model = Model::new();
     // The last opening only reads; one in between does nothing.
     for opening in 0..6 {
-        let probe = Probe::of_new_storage(desk, Requirement::Durability).await?;
+        let probe = Probe::of_new_storage(calls, Requirement::Durability).await?;
         if opening == 3 {
             continue;
         }

@@ -12,7 +12,7 @@ use core::cell::Cell;
 use core::fmt;
 
 use super::call::{Answer, Call};
-use super::desk::{Desk, Pending};
+use super::script::{Calls, Pending};
 use super::{Requirement, Violation};
 use crate::storage::{Batch, Key, Row, Table};
 
@@ -21,36 +21,36 @@ use crate::storage::{Batch, Key, Row, Table};
 /// A read can cost a round trip, or a copy of all rows.
 const MAX_SINGLE_READS: usize = 32;
 
-/// The desk of a storage's check
-pub(super) type StorageDesk = Desk<Call, Answer>;
+/// The calls of a storage's check
+pub(super) type StorageCalls = Calls<Call, Answer>;
 
 /// A storage and the requirement it is tested for
-pub(super) struct Probe<'desk> {
-    desk: &'desk StorageDesk,
+pub(super) struct Probe<'calls> {
+    calls: &'calls StorageCalls,
     requirement: Requirement,
     /// Number of snapshots that were opened
     snapshots: Cell<u32>,
 }
 
-impl<'desk> Probe<'desk> {
+impl<'calls> Probe<'calls> {
     /// A probe of a new, empty storage
     pub(super) async fn of_new_storage(
-        desk: &'desk StorageDesk,
+        calls: &'calls StorageCalls,
         requirement: Requirement,
     ) -> Result<Self, Violation> {
-        let probe = Self { desk, requirement, snapshots: Cell::new(0) };
+        let probe = Self { calls, requirement, snapshots: Cell::new(0) };
         probe.answer(None, Call::Make).await?;
         Ok(probe)
     }
 
     /// The answer to a call that must not fail
     async fn answer(&self, key: Option<Key>, call: Call) -> Result<Vec<Option<Row>>, Violation> {
-        self.desk.call(call).await.map_err(|detail| self.violation(key, detail))
+        self.calls.call(call).await.map_err(|detail| self.violation(key, detail))
     }
 
     /// Starts to commit a batch; reads may begin before it has ended
-    pub(super) fn start_commit(&self, batch: Batch) -> Pending<'desk, Call, Answer> {
-        self.desk.call(Call::Commit(batch))
+    pub(super) fn start_commit(&self, batch: Batch) -> Pending<'calls, Call, Answer> {
+        self.calls.call(Call::Commit(batch))
     }
 
     /// Lets what was started go on

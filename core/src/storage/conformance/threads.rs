@@ -31,7 +31,7 @@ struct Phase {
     max_commits: usize,
 }
 
-/// The phases of a check: many commits, commits whose first row takes long, and commits of many rows
+/// The phases of a check: many commits, those whose first row takes long, and those of many rows
 ///
 /// On one processor the reader sees a new state once in a slice of time, which is up to 4 ms. Where
 /// it sees most states, the steps decide. A storage that shows the first row before the others does

@@ -1,4 +1,4 @@
-//! A check as a script that its host drives: it leaves calls on a desk and waits for the answers.
+//! A check as a script that its host drives: it leaves calls and waits for the answers.
 //!
 //! One check serves storages whose calls block and storages that answer later. It is an `async`
 //! function, which the compiler turns into the machine that can be suspended; there is no runtime,
@@ -14,7 +14,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 /// Calls that the host has not taken yet, and answers that the script has not taken yet
-pub(crate) struct Desk<Call, Answer> {
+pub(crate) struct Calls<Call, Answer> {
     inner: RefCell<Inner<Call, Answer>>,
 }
 
@@ -24,14 +24,14 @@ struct Inner<Call, Answer> {
     answers: BTreeMap<u32, Answer>,
 }
 
-impl<Call, Answer> Desk<Call, Answer> {
+impl<Call, Answer> Calls<Call, Answer> {
     /// Leaves a call, which the host may start before the answer is awaited
     pub(crate) fn call(&self, call: Call) -> Pending<'_, Call, Answer> {
         let mut inner = self.inner.borrow_mut();
         let id = inner.next_id;
         inner.next_id += 1;
         inner.calls.push_back((id, call));
-        Pending { desk: self, id }
+        Pending { calls: self, id }
     }
 
     fn next_call(&self) -> Option<(u32, Call)> {
@@ -40,15 +40,15 @@ impl<Call, Answer> Desk<Call, Answer> {
 }
 
 /// The answer to a call
-pub(crate) struct Pending<'desk, Call, Answer> {
-    desk: &'desk Desk<Call, Answer>,
+pub(crate) struct Pending<'calls, Call, Answer> {
+    calls: &'calls Calls<Call, Answer>,
     id: u32,
 }
 
 impl<Call, Answer> Pending<'_, Call, Answer> {
     /// Whether the answer is there
     pub(crate) fn is_answered(&self) -> bool {
-        self.desk.inner.borrow().answers.contains_key(&self.id)
+        self.calls.inner.borrow().answers.contains_key(&self.id)
     }
 }
 
@@ -56,7 +56,7 @@ impl<Call, Answer> Future for Pending<'_, Call, Answer> {
     type Output = Answer;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer> {
-        let answer = self.desk.inner.borrow_mut().answers.remove(&self.id);
+        let answer = self.calls.inner.borrow_mut().answers.remove(&self.id);
         answer.map_or(Poll::Pending, Poll::Ready)
     }
 }
@@ -77,7 +77,7 @@ pub enum Step<Call, Output> {
 ///
 /// Polled by one thread. After [`Step::Done`] it must not be polled again.
 pub struct Run<Call, Answer, Output> {
-    desk: Rc<Desk<Call, Answer>>,
+    calls: Rc<Calls<Call, Answer>>,
     script: Pin<Box<dyn Future<Output = Output>>>,
 }
 
@@ -90,22 +90,22 @@ impl<Call, Answer, Output> fmt::Debug for Run<Call, Answer, Output> {
 impl<Call, Answer, Output> Run<Call, Answer, Output> {
     /// A run of this script
     pub(crate) fn new<Script: Future<Output = Output> + 'static>(
-        script: impl FnOnce(Rc<Desk<Call, Answer>>) -> Script,
+        script: impl FnOnce(Rc<Calls<Call, Answer>>) -> Script,
     ) -> Self {
         let inner = Inner { next_id: 0, calls: VecDeque::new(), answers: BTreeMap::new() };
-        let desk = Rc::new(Desk { inner: RefCell::new(inner) });
-        let script = Box::pin(script(Rc::clone(&desk)));
-        Self { desk, script }
+        let calls = Rc::new(Calls { inner: RefCell::new(inner) });
+        let script = Box::pin(script(Rc::clone(&calls)));
+        Self { calls, script }
     }
 
     /// What to do next; calls that were not answered yet stay open meanwhile
     pub fn poll(&mut self) -> Step<Call, Output> {
-        if let Some((id, call)) = self.desk.next_call() {
+        if let Some((id, call)) = self.calls.next_call() {
             return Step::Call(id, call);
         }
         match self.script.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => Step::Done(output),
-            Poll::Pending => match self.desk.next_call() {
+            Poll::Pending => match self.calls.next_call() {
                 Some((id, call)) => Step::Call(id, call),
                 None => Step::Wait,
             },
@@ -114,7 +114,7 @@ impl<Call, Answer, Output> Run<Call, Answer, Output> {
 
     /// Hands in the answer to the call of this number
     pub fn answer(&mut self, id: u32, answer: Answer) {
-        self.desk.inner.borrow_mut().answers.insert(id, answer);
+        self.calls.inner.borrow_mut().answers.insert(id, answer);
     }
 
     /// Runs to the end by a function that answers each call at once
