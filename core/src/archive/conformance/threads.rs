@@ -1,12 +1,14 @@
 //! Two threads that put and read rows of an archive at once, which the host runs side by side.
 //!
-//! Each puts rows of its own and, in an order of its own, rows that both put, and reads all of them
-//! again each time. Nothing is timed: each goes on until the other has put rows between two of its
-//! own puts often enough. Every row has to be there once in the end.
+//! Each puts rows of its own and rows that both put, several times in a row, so that most puts are
+//! beside one of the other thread, and reads them then. Nothing is timed: both begin before the
+//! first put, and each goes on until the other has put rows between two of its own puts often
+//! enough. Every row has to be there once in the end.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::requirements::shared_rows;
@@ -16,15 +18,21 @@ use crate::storage::conformance::SideBySide;
 use crate::storage::{Key, Row, Table};
 
 /// Number of puts of a writer that the other one has to be beside
-const PUTS_BESIDE: usize = 20;
+const PUTS_BESIDE: usize = 40;
+/// Number of puts before their rows are read
+const PUTS_IN_A_ROW: usize = 16;
 /// Number of puts after which a writer ends all the same
-const MAX_PUTS: usize = 200;
-/// Number of rows of a put: some of the writer's own, and some that both put
-const ROWS: usize = 5;
+const MAX_PUTS: usize = 2_000;
+/// Number of rows of a put that are the writer's own, and of those that both put
+const ROWS: usize = 2;
+/// Number of turns for which a writer waits for the other one to begin, and not for ever if the
+/// host runs them one after the other
+const MAX_TURNS: usize = 1 << 31;
 
 /// What the two writers know of each other
 #[derive(Default)]
 struct Progress {
+    has_begun: [AtomicBool; 2],
     puts: [AtomicUsize; 2],
     has_ended: [AtomicBool; 2],
 }
@@ -48,9 +56,7 @@ pub(super) fn check<A: Archive + Sync>(
     side_by_side(&mut || one = Some(write(0, archive, &progress)), &mut || {
         other = Some(write(1, archive, &progress))
     });
-    let not_run = || violation(None, String::from("the host did not run both functions"));
-    let puts = [one, other].map(|puts| puts.unwrap_or_else(|| Err(not_run())));
-    let [one, other] = puts;
+    let [one, other] = [one, other].map(|puts| puts.unwrap_or_else(|| Err(not_side_by_side())));
     let expected: Vec<(Key, Row)> = [(0, one?), (1, other?)]
         .into_iter()
         .flat_map(|(writer, puts)| (0..puts).flat_map(move |number| rows(writer, number)))
@@ -67,6 +73,11 @@ pub(super) fn check<A: Archive + Sync>(
         None,
         format!("after puts of two threads, a scan lists {scanned} rows of {}", keys.len()),
     ))
+}
+
+fn not_side_by_side() -> Violation {
+    let detail = "the function of the host did not run both writers side by side";
+    violation(None, String::from(detail))
 }
 
 const fn violation(key: Option<Key>, detail: String) -> Violation {
@@ -87,24 +98,32 @@ fn rows(writer: usize, number: usize) -> Vec<(Key, Row)> {
 fn write(writer: usize, archive: &impl Archive, progress: &Progress) -> Result<usize, Violation> {
     let _ended = SetOnDrop(&progress.has_ended[writer]);
     let other = 1 - writer;
+    progress.has_begun[writer].store(true, Ordering::SeqCst);
+    let mut turns = 0;
+    while !progress.has_begun[other].load(Ordering::SeqCst) {
+        hint::spin_loop();
+        turns += 1;
+        if turns == MAX_TURNS {
+            return Err(not_side_by_side());
+        }
+    }
     let (mut beside, mut newest) = (0, 0);
-    for number in 0..MAX_PUTS {
-        let rows = rows(writer, number);
-        archive.put_many(&rows).map_err(|error| {
-            violation(
-                None,
-                format!("put_many of {} rows beside another thread: {error}", rows.len()),
-            )
-        })?;
-        expect(archive, &rows)?;
-        progress.puts[writer].fetch_add(1, Ordering::SeqCst);
-        let puts = progress.puts[other].load(Ordering::SeqCst);
-        beside += usize::from(puts > newest);
-        newest = puts;
-        // Until the other one has ended, because it counts the puts of this one.
-        let is_enough = beside >= PUTS_BESIDE || progress.has_ended[other].load(Ordering::SeqCst);
-        if is_enough && number >= PUTS_BESIDE {
-            return Ok(number + 1);
+    for first in (0..MAX_PUTS).step_by(PUTS_IN_A_ROW) {
+        let end = first + PUTS_IN_A_ROW;
+        let puts: Vec<_> = (first..end).map(|number| rows(writer, number)).collect();
+        for rows in &puts {
+            archive.put_many(rows).map_err(|error| {
+                let count = rows.len();
+                violation(None, format!("put_many of {count} rows beside another thread: {error}"))
+            })?;
+            progress.puts[writer].fetch_add(1, Ordering::SeqCst);
+            let puts_of_other = progress.puts[other].load(Ordering::SeqCst);
+            beside += usize::from(puts_of_other > newest);
+            newest = puts_of_other;
+        }
+        expect(archive, &puts.concat())?;
+        if beside >= PUTS_BESIDE || progress.has_ended[other].load(Ordering::SeqCst) {
+            return Ok(end);
         }
     }
     Ok(MAX_PUTS)
