@@ -19,8 +19,9 @@ test("the module is within its size budget", () => {
   assert.ok(gzip <= BUDGET, `${gzip} bytes, the budget is ${BUDGET}; see node tools/size.js`);
 });
 
-/** Maximum size of the module that has archives after gzip, in bytes: 193,250 at the last change */
-const ARCHIVE_BUDGET = 195_000;
+/** Maximum size of the module that has archives after gzip, in bytes: 245,951 at the last change,
+ *  53 kB of it the checks of storages and archives */
+const ARCHIVE_BUDGET = 248_000;
 
 test("the module that has archives is within its size budget", () => {
   const { raw, gzip, brotli } = sizes(readFileSync(new URL("archive.wasm", dist)));
