@@ -19,6 +19,8 @@ const MAX_UNHASHED_LEN: usize = 64;
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const ZSTD_PACKED: u8 = 2;
+/// Added to the number of the compression if the content is a refusal
+const REFUSAL: u8 = 0x80;
 
 /// The id of a writer: chosen once, at random, and kept with its store
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -152,6 +154,9 @@ pub struct Envelope<'row> {
     pub content_len: u32,
     /// SHA-256 of the content
     pub content_hash: CryptoHash,
+    /// Whether the content is a transaction that was refused when it was included: the row of its
+    /// execution is served in its place
+    pub is_refusal: bool,
     /// The content, compressed
     pub payload: &'row [u8],
 }
@@ -165,6 +170,7 @@ impl<'row> Envelope<'row> {
             // Rows are far below 4 GiB, as block messages are.
             content_len: content.len() as u32,
             content_hash: CryptoHash::digest(content),
+            is_refusal: false,
             payload: content,
         }
     }
@@ -176,8 +182,8 @@ impl<'row> Envelope<'row> {
         compression: Compression,
         payload: &'other [u8],
     ) -> Envelope<'other> {
-        let Self { origin, content_len, content_hash, .. } = self;
-        Envelope { origin, compression, content_len, content_hash, payload }
+        let Self { origin, content_len, content_hash, is_refusal, .. } = self;
+        Envelope { origin, compression, content_len, content_hash, is_refusal, payload }
     }
 
     /// Encodes the row
@@ -189,11 +195,14 @@ impl<'row> Envelope<'row> {
             .u8(release.major)
             .u8(release.minor)
             .raw(&release.patch.to_le_bytes());
+        let refusal = if self.is_refusal { REFUSAL } else { 0 };
         let row = match self.compression {
-            Compression::None => row.u8(PLAIN),
-            Compression::Zstd { dictionary, is_packed: false } => row.u8(ZSTD).u32(dictionary),
+            Compression::None => row.u8(PLAIN | refusal),
+            Compression::Zstd { dictionary, is_packed: false } => {
+                row.u8(ZSTD | refusal).u32(dictionary)
+            }
             Compression::Zstd { dictionary, is_packed: true } => {
-                row.u8(ZSTD_PACKED).u32(dictionary)
+                row.u8(ZSTD_PACKED | refusal).u32(dictionary)
             }
         };
         let row = row.u32(self.content_len);
@@ -214,7 +223,9 @@ impl<'row> Envelope<'row> {
             let writer = WriterId(cursor.u64()?);
             let (major, minor) = (cursor.u8()?, cursor.u8()?);
             let patch = u16::from_le_bytes([cursor.u8()?, cursor.u8()?]);
-            let compression = match cursor.u8()? {
+            let number = cursor.u8()?;
+            let is_refusal = number & REFUSAL != 0;
+            let compression = match number & !REFUSAL {
                 PLAIN => Compression::None,
                 number @ (ZSTD | ZSTD_PACKED) => Compression::Zstd {
                     dictionary: cursor.u32()?,
@@ -234,7 +245,7 @@ impl<'row> Envelope<'row> {
             }
             let origin = Origin { writer, release: Release { major, minor, patch } };
             let content_hash = content_hash.unwrap_or_else(|| CryptoHash::digest(payload));
-            Ok(Self { origin, compression, content_len, content_hash, payload })
+            Ok(Self { origin, compression, content_len, content_hash, is_refusal, payload })
         })
     }
 
@@ -303,7 +314,9 @@ mod tests {
             let zstd = |is_packed| Compression::Zstd { dictionary: 9, is_packed };
             let compressed =
                 [false, true].map(|is_packed| plain.with_payload(zstd(is_packed), b"compressed"));
-            for envelope in [plain].into_iter().chain(compressed) {
+            let envelopes = [plain].into_iter().chain(compressed);
+            let refusals = envelopes.clone().map(|one| Envelope { is_refusal: true, ..one });
+            for envelope in envelopes.chain(refusals) {
                 let row = envelope.encode();
                 assert_eq!(Envelope::decode(TABLE, &row).unwrap(), envelope);
                 assert_eq!(content_hash(&row).unwrap(), CryptoHash::digest(&content));

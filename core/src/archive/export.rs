@@ -8,7 +8,9 @@
 use alloc::vec::Vec;
 
 use super::envelope::plain_row;
-use super::{ArchivedBlock, ArchivedProof, ArchivedReceipt, HeightRanges, OpenTransaction, Origin};
+use super::{
+    ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, HeightRanges, OpenTransaction, Origin,
+};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
@@ -137,7 +139,9 @@ impl ExportFrom {
             }
         }
         let key = Key::hash(Table::ArchivedTransactions, hash);
-        export.rows.push((key, plain_row(self.origin, row)));
+        let is_refusal = finalized.is_refusal();
+        let envelope = Envelope { is_refusal, ..Envelope::plain(self.origin, row) };
+        export.rows.push((key, envelope.encode().into()));
         Ok(true)
     }
 

@@ -1,42 +1,60 @@
 //! Several rows of one key: which one is served, and whether another is added.
 //!
-//! Every archive decides by these two functions, so all decide alike. Rows of other releases are
-//! passed over as long as there is one that this release reads: while servers are upgraded, rows of
-//! two format versions are in one archive.
+//! Every archive decides by these two functions, so all decide alike. A transaction that was
+//! refused and then executed has both rows, of which the execution is served. Rows of other
+//! releases are passed over as long as there is one that this release reads: while servers are
+//! upgraded, rows of two format versions are in one archive.
 
-use super::{FORMAT_VERSION, content_hash};
-use crate::storage::{Key, Row};
+use super::{Envelope, FORMAT_VERSION, content_hash};
+use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
 /// The row that a key serves, of all that it holds; `None` if it holds none
 ///
-/// Of rows of this release's format version, which must have one content, the first.
+/// Of rows of this release's format version, which must have one content, the first. The refusals
+/// of a transaction are passed over if there is its execution, whichever was put first; without,
+/// the one with the lowest hash is served, since one transaction can be refused in several blocks.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Conflict`] if two of them differ in content, [`ErrorKind::Version`] if all rows are
-/// of other format versions, [`ErrorKind::Corrupt`] if one is malformed.
+/// [`ErrorKind::Conflict`] if two of them differ in content otherwise, [`ErrorKind::Version`] if
+/// all rows are of other format versions, [`ErrorKind::Corrupt`] if one is malformed.
 pub fn served_version(
     key: &Key,
     rows: impl IntoIterator<Item = Row>,
 ) -> Result<Option<Row>, Error> {
     let (mut served, mut other_version): (Option<Row>, _) = (None, None);
     for row in rows {
-        match row.first() {
-            Some(version) if *version != FORMAT_VERSION => other_version = Some(row),
-            _ => match &served {
-                None => served = Some(row),
-                Some(first) if content_hash(first)? == content_hash(&row)? => {}
-                Some(_) => {
-                    let detail = "two writers have put different content";
-                    return Err(Error::new(ErrorKind::Conflict, detail).at(format_args!("{key:?}")));
+        match (row.first(), &served) {
+            (Some(version), _) if *version != FORMAT_VERSION => other_version = Some(row),
+            (_, None) => served = Some(row),
+            (_, Some(first)) => {
+                if is_preferred(&row, first).map_err(|error| error.at(format_args!("{key:?}")))? {
+                    served = Some(row);
                 }
-            },
+            }
         }
     }
     match (served, other_version) {
         (None, Some(other)) => content_hash(&other).map(|_| None),
         (served, _) => Ok(served),
+    }
+}
+
+/// Whether a row is served in place of one that came before it
+fn is_preferred(row: &[u8], first: &[u8]) -> Result<bool, Error> {
+    let [row, first] = [row, first].map(|row| Envelope::decode(Table::ArchivedTransactions, row));
+    let (row, first) = (row?, first?);
+    if row.content_hash == first.content_hash {
+        return Ok(false);
+    }
+    match (row.is_refusal, first.is_refusal) {
+        (false, true) => Ok(true),
+        (true, false) => Ok(false),
+        (true, true) => Ok(row.content_hash < first.content_hash),
+        (false, false) => {
+            Err(Error::new(ErrorKind::Conflict, "two writers have put different content"))
+        }
     }
 }
 
@@ -60,7 +78,6 @@ mod tests {
     use super::*;
     use crate::archive::{Origin, WriterId, envelope::plain_row};
     use crate::primitives::CryptoHash;
-    use crate::storage::Table;
 
     const KEY: Key = Key::hash(Table::ArchivedTransactions, CryptoHash::ZERO);
 
@@ -93,6 +110,32 @@ mod tests {
         assert!(is_new_version(&rows[1], [&rows[0][..]]).unwrap());
         let malformed = [row(1, b"content"), Row::from(&[FORMAT_VERSION][..])];
         assert_eq!(served_version(&KEY, malformed).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn an_execution_is_served_beside_refusals() {
+        let refusal = |content: &[u8]| {
+            let plain = Envelope::plain(Origin::of(WriterId(1)), content);
+            Row::from(Envelope { is_refusal: true, ..plain }.encode())
+        };
+        let [one, other] = [refusal(b"refused"), refusal(b"refused again")];
+        let executed = row(2, b"executed");
+        for rows in [
+            [&one, &other, &executed],
+            [&one, &executed, &other],
+            [&executed, &one, &other],
+            [&executed, &executed, &one],
+        ] {
+            let served = served_version(&KEY, rows.map(Clone::clone)).unwrap();
+            assert_eq!(served.as_ref(), Some(&executed));
+        }
+        let refusals = [[one.clone(), other.clone()], [other.clone(), one.clone()]];
+        let [first, second] = refusals.map(|rows| served_version(&KEY, rows).unwrap());
+        assert!(first == second && (first == Some(one.clone()) || first == Some(other)));
+        assert!(is_new_version(&executed, [&one[..]]).unwrap());
+        // Two executions are a conflict also beside a refusal.
+        let rows = [one, executed, row(2, b"executed again")];
+        assert_eq!(served_version(&KEY, rows).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
     #[test]

@@ -294,13 +294,15 @@ impl StatusQuery {
 
     /// Whether the archive may know more than this status
     #[cfg(feature = "archive")]
-    fn asks_archive(&self, status: Option<&TransactionStatus>) -> bool {
-        match (self.lookup, status) {
+    fn asks_archive(&self, status: Option<&TransactionStatus>) -> Result<bool, Error> {
+        Ok(match (self.lookup, status) {
             (ArchiveLookup::Never, _) => false,
             (_, None) => true,
+            // The archive may have the execution, which takes the place of a refusal.
+            (_, Some(status)) if status.is_refusal()? => true,
             (ArchiveLookup::Unknown, Some(_)) => false,
             (ArchiveLookup::Unfinished, Some(status)) => status.milestone() != Milestone::Final,
-        }
+        })
     }
 
     #[cfg(feature = "archive")]
@@ -359,7 +361,7 @@ impl Query for StatusQuery {
                 self.stage = Stage::Ended;
                 let status = self.take_status()?;
                 #[cfg(feature = "archive")]
-                if self.asks_archive(status.as_ref()) {
+                if self.asks_archive(status.as_ref())? {
                     self.status = status;
                     self.buffers.keys.clear();
                     self.buffers.keys.push(Key::hash(Table::ArchivedTransactions, self.hash));

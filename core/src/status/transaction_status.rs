@@ -165,6 +165,17 @@ impl TransactionStatus {
         }
     }
 
+    /// Whether the transaction was refused when it was included
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    #[cfg(feature = "archive")]
+    pub(super) fn is_refusal(&self) -> Result<bool, Error> {
+        let own = self.outcomes().next().transpose()?;
+        Ok(own.is_some_and(|(_, outcome)| outcome.is_refusal()))
+    }
+
     /// What the status is read from
     #[cfg(feature = "observe")]
     pub(super) const fn source(&self) -> &Source {

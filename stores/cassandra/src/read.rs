@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::FuturesOrdered;
-use milepost::archive::served_version;
+use milepost::archive::{Envelope, served_version};
 use milepost::storage::{Key, Row};
 use milepost::{Error, ErrorKind};
 use scylla::response::PagingState;
@@ -40,6 +40,9 @@ impl Cluster {
             let rows = self.rows(&statements.read_one, key, "one replica").await?;
             match served_version(key, rows) {
                 Ok(None) => {}
+                // Another replica may have the execution.
+                Ok(Some(row))
+                    if Envelope::decode(key.table(), &row).is_ok_and(|row| row.is_refusal) => {}
                 // Another replica may have a row of this version.
                 Err(error) if error.kind() == ErrorKind::Version => {}
                 found => return found,

@@ -164,6 +164,12 @@ pub(super) fn row(writer: u64, content: &[u8]) -> Row {
     plain_row(Origin::of(WriterId(writer)), content)
 }
 
+/// The row of a writer with this content, as that of a refused transaction
+pub(super) fn refusal(writer: u64, content: &[u8]) -> Row {
+    let plain = Envelope::plain(Origin::of(WriterId(writer)), content);
+    Envelope { is_refusal: true, ..plain }.encode().into()
+}
+
 /// The key of a hash of this name
 pub(super) fn hash_key(table: Table, name: &str) -> Key {
     Key::hash(table, CryptoHash::digest(name.as_bytes()))

@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::probe::{ArchiveCalls, Probe, hash_key, row};
+use super::probe::{ArchiveCalls, Probe, hash_key, refusal, row};
 use super::{Requirement, Violation};
 use crate::ErrorKind;
 use crate::archive::{WriterId, WriterProgress};
@@ -209,7 +209,26 @@ async fn conflict(probe: &Probe<'_>) -> Result<(), Violation> {
     }
     // A replace settles it.
     probe.replace(&right[1..2]).await?;
-    probe.expect_many(0, &found(&right)).await
+    probe.expect_many(0, &found(&right)).await?;
+    execution_beside_refusal(probe).await
+}
+
+/// A transaction that was refused and then executed: the execution is served, whichever was put
+/// first
+async fn execution_beside_refusal(probe: &Probe<'_>) -> Result<(), Violation> {
+    for (number, is_refusal_first) in [(100, true), (101, false)] {
+        let key = key(Table::ArchivedTransactions, number);
+        let (refusal, execution) = (refusal(1, b"refused"), row(2, b"executed"));
+        let mut put = [(key, refusal), (key, execution.clone())];
+        if !is_refusal_first {
+            put.reverse();
+        }
+        for rows in put.chunks(1) {
+            probe.put(rows).await?;
+        }
+        probe.expect(key, Some(&execution)).await?;
+    }
+    Ok(())
 }
 
 async fn replace(probe: &Probe<'_>) -> Result<(), Violation> {

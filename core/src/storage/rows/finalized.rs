@@ -162,6 +162,12 @@ impl<'row> FinalizedTransaction<'row> {
         FinalizedOutcomes { index: self.index, result: self.result }
     }
 
+    /// Whether the transaction was refused when it was included: its own outcome is a failure that
+    /// generated no receipt
+    pub fn is_refusal(&self) -> bool {
+        self.outcomes().next().is_some_and(|own| own.is_ok_and(|own| own.outcome.is_refusal()))
+    }
+
     /// Appends an outcome to an index, with the range of its text and, if the result has it, of the
     /// receipt's text
     pub fn add_outcome(

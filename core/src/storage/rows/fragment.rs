@@ -199,6 +199,11 @@ impl<'row> OutcomeRecord<'row> {
         self.receipt_ids.iter().map(|id| CryptoHash::new(*id))
     }
 
+    /// Whether this outcome of a transaction is its refusal: a failure that generated no receipt
+    pub fn is_refusal(&self) -> bool {
+        self.status == OutcomeStatus::Failure && self.receipt_ids.is_empty()
+    }
+
     /// The wire text of its status
     pub fn status_fragment(&self) -> &'row [u8] {
         // `decode` has checked the range; one that is out of bounds in a record made by hand gives
