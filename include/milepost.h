@@ -750,8 +750,8 @@ typedef struct milepost_import_summary_view {
 } milepost_import_summary_view;
 
 /**
- * Members of a block that are not of their type, and are served as they came; bytes belong to the
- * import summary
+ * Members of a block that are not of their type, and are served as they came, and transactions and
+ * outcomes that it lists again, which are skipped; bytes belong to the import summary
  */
 typedef struct milepost_deviations {
     /**
@@ -759,7 +759,7 @@ typedef struct milepost_deviations {
      */
     size_t size;
     /**
-     * Their number; 0 with `MILEPOST_SETTING_STRICT_TYPES`
+     * Their number; with `MILEPOST_SETTING_STRICT_TYPES` none are of another type
      */
     uint64_t count;
     /**

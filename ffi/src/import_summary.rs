@@ -138,14 +138,14 @@ ffi_function! {
     }
 }
 
-/// Members of a block that are not of their type, and are served as they came; bytes belong to the
-/// import summary
+/// Members of a block that are not of their type, and are served as they came, and transactions and
+/// outcomes that it lists again, which are skipped; bytes belong to the import summary
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_deviations {
     /// `sizeof` of this structure, set by the caller; members beyond it are not written
     pub size: usize,
-    /// Their number; 0 with `MILEPOST_SETTING_STRICT_TYPES`
+    /// Their number; with `MILEPOST_SETTING_STRICT_TYPES` none are of another type
     pub count: u64,
     /// Path of the first of them, such as `shards[1].chunk.receipts[0].priority`; empty if there is
     /// none

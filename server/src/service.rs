@@ -418,12 +418,12 @@ impl Service {
         Ok(())
     }
 
-    /// Counts members that are not of their type, and logs each kind of them once
+    /// Counts members that are not of their type and what is listed again, and logs each kind once
     fn report_deviations(&self, deviations: &Deviations, message: impl FnOnce() -> String) {
         let Some(first) = &deviations.first else { return };
         self.metrics.deviations_imported(deviations.count);
         if self.logged_deviations.insert(first.path()) {
-            warn!("{}: {first}; it is served as it came", message());
+            warn!("{}: {first}; imported all the same", message());
         }
     }
 

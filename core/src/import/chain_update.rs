@@ -154,3 +154,71 @@ impl ChainUpdate {
         }
     }
 }
+
+#[cfg(all(test, feature = "validity"))]
+mod tests {
+    use alloc::format;
+    use alloc::string::String;
+
+    use super::*;
+
+    /// The errors of a transaction that was refused, without those that are charged
+    const REFUSALS: [&str; 22] = [
+        r#"{"InvalidAccessKeyError":"DepositWithFunctionCall"}"#,
+        r#"{"InvalidAccessKeyError":{"NotEnoughAllowance":{"account_id":"a","allowance":"0","cost":"1"}}}"#,
+        r#"{"InvalidSignerId":{"signer_id":"A"}}"#,
+        r#"{"SignerDoesNotExist":{"signer_id":"a"}}"#,
+        r#"{"InvalidNonce":{"ak_nonce":9,"tx_nonce":1}}"#,
+        r#"{"NonceTooLarge":{"tx_nonce":9,"upper_bound":1}}"#,
+        r#"{"InvalidReceiverId":{"receiver_id":"A"}}"#,
+        r#""InvalidSignature""#,
+        r#"{"NotEnoughBalance":{"balance":"0","cost":"1","signer_id":"a"}}"#,
+        r#"{"LackBalanceForState":{"amount":"1","signer_id":"a"}}"#,
+        r#""CostOverflow""#,
+        r#""InvalidChain""#,
+        r#""Expired""#,
+        r#"{"ActionsValidation":{"TotalNumberOfActionsExceeded":{"limit":1,"total_number_of_actions":2}}}"#,
+        r#"{"TransactionSizeExceeded":{"limit":1,"size":2}}"#,
+        r#""InvalidTransactionVersion""#,
+        r#"{"StorageError":"StorageInternalError"}"#,
+        r#"{"ShardCongested":{"congestion_level":1.0,"shard_id":0}}"#,
+        r#"{"ShardStuck":{"missed_chunks":9,"shard_id":0}}"#,
+        r#"{"InvalidNonceIndex":{"num_nonces":1,"tx_nonce_index":9}}"#,
+        r#"{"NotEnoughGasKeyBalance":{"balance":"0","cost":"1","signer_id":"a"}}"#,
+        r#"{"Later":"NotEnoughBalanceForDeposit"}"#,
+    ];
+
+    fn uses(status: OutcomeStatus, text: &str) -> bool {
+        uses_nonce(&OutcomeRecord {
+            height: 1,
+            status,
+            status_text: (0, text.len() as u32),
+            receipt_ids: &[],
+            fragment: text.as_bytes(),
+        })
+    }
+
+    #[test]
+    fn a_refusal_uses_no_nonce_unless_it_is_charged() {
+        let failed = |error: &str| {
+            let text = format!(r#"{{"Failure":{{"InvalidTxError":{error}}}}}"#);
+            uses(OutcomeStatus::Failure, &text)
+        };
+        for error in REFUSALS {
+            assert!(!failed(error), "{error}");
+        }
+        for reason in ["NotEnoughBalance", "LackBalanceForState", "Later"] {
+            let error = format!(
+                r#"{{"NotEnoughBalanceForDeposit":{{"balance":"0","cost":"1","reason":"{reason}","signer_id":"a"}}}}"#
+            );
+            assert!(failed(&error), "{error}");
+        }
+        let action =
+            r#"{"Failure":{"ActionError":{"index":0,"kind":"NotEnoughBalanceForDeposit"}}}"#;
+        assert!(!uses(OutcomeStatus::Failure, action));
+        assert!(uses(OutcomeStatus::SuccessReceiptId(CryptoHash::ZERO), "{}"));
+        for status in [OutcomeStatus::SuccessValue, OutcomeStatus::Unknown] {
+            assert!(!uses(status, &String::from(r#"{"SuccessValue":""}"#)));
+        }
+    }
+}

@@ -10,6 +10,9 @@ mod builder;
 mod canonical_blocks;
 mod chain_update;
 mod content;
+#[cfg(test)]
+mod double_tests;
+mod doubles;
 mod finality;
 mod finalize;
 mod message;
@@ -204,8 +207,9 @@ pub struct ImportSummary {
     pub outcomes: usize,
     /// Receipts whose bodies are in the block
     pub receipts: usize,
-    /// Known members whose values are not of their type, if types are not strict; a block that was
-    /// imported before has them too
+    /// Known members whose values are not of their type, if types are not strict, and transactions
+    /// and outcomes that the block lists again, which were skipped; a block that was imported
+    /// before has them too
     pub deviations: Deviations,
     /// Number of blocks that were removed although they were not archived
     #[cfg(feature = "archive")]

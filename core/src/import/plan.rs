@@ -18,6 +18,7 @@ use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks, corru
 use super::chain_update::JoinedBlock;
 use super::chain_update::{ChainUpdate, Change};
 use super::content::BlockContent;
+use super::doubles::{self, Doubles, Execution};
 use super::overlay::{RowChanges, WriteOverlay};
 use super::receipt_parents;
 use super::retention;
@@ -387,10 +388,16 @@ fn revert_after(
         ));
     }
     let blocks = canonical_blocks(ordinals, overlay)?;
-    overlay.prefetch(blocks.iter().flat_map(|block| &block.record.rows).map(RowId::key))?;
+    let fork_keys = blocks.iter().map(|block| Key::hash(Table::ForkBlocks, block.hash));
+    let row_keys = blocks.iter().flat_map(|block| &block.record.rows).map(RowId::key);
+    overlay.prefetch(row_keys.chain(fork_keys))?;
+    let mut has_restored = false;
     let mut reverted = Vec::with_capacity(blocks.len());
     for CanonicalBlock { hash, ordinal, mut record } in blocks.into_iter().rev() {
         let point = BlockPoint { height: record.height, hash };
+        if has_restored && let Some(row) = overlay.row(block_key(hash))? {
+            record = BlockRecord::decode(&row)?;
+        }
         let mut fork_block = ForkBlock::default();
         for row_id in record.rows.drain(..) {
             if let Some(row) = overlay.row(row_id.key())? {
@@ -401,6 +408,10 @@ fn revert_after(
                     fork_block.rows.push((row_id, row));
                 }
             }
+        }
+        for (row_id, row) in doubles::restore(hash, overlay)? {
+            update.add_row(&row_id, &row)?;
+            has_restored = true;
         }
         record.ordinal = None;
         overlay.put(block_key(hash), record.encode());
@@ -461,7 +472,8 @@ fn add_orphans(
     Ok(())
 }
 
-/// Makes a block canonical; a row that an ancestor has already stays the ancestor's
+/// Makes a block canonical; a row that an ancestor has already stays the ancestor's, unless it is
+/// that of a refusal and the block has the execution
 fn apply(
     block: JoiningBlock,
     chain: &mut ChainRecord,
@@ -469,7 +481,7 @@ fn apply(
     update: &mut ChainUpdate,
 ) -> Result<(), Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut repeated) = (Vec::new(), Vec::new());
     #[cfg(feature = "validity")]
     let mut transactions = Vec::new();
     for (row_id, row) in rows {
@@ -483,6 +495,25 @@ fn apply(
             }
             overlay.put(row_id.key(), row);
             record.rows.push(row_id);
+        } else if matches!(row_id.table, Table::Transactions | Table::Outcomes) {
+            repeated.push((row_id, row));
+        }
+    }
+    let mut doubles = Doubles::default();
+    if !repeated.is_empty() {
+        doubles = doubles::replace(repeated, &outcomes, overlay)?;
+        for Execution { id, transaction, outcome } in doubles.first.drain(..) {
+            #[cfg(feature = "validity")]
+            transactions.push((id, transaction.clone()));
+            outcomes.extend(outcome.clone().map(|row| (id, row)));
+            let rows = [(Table::Transactions, Some(transaction)), (Table::Outcomes, outcome)];
+            for (table, row) in rows {
+                let Some(row) = row else { continue };
+                let row_id = RowId { table, id };
+                update.add_row(&row_id, &row)?;
+                overlay.put(row_id.key(), row);
+                record.rows.push(row_id);
+            }
         }
     }
     #[cfg(feature = "validity")]
@@ -491,6 +522,8 @@ fn apply(
         let joined = JoinedBlock::new(point, transactions, &outcomes)?;
         Arc::make_mut(&mut update.joined).push(joined);
     }
+    // The receipts of a later execution lead to the transaction too.
+    outcomes.append(&mut doubles.later);
     receipt_parents::record(&outcomes, &mut record, overlay)?;
     let ordinal = chain.next_ordinal;
     record.ordinal = Some(ordinal);
@@ -500,6 +533,7 @@ fn apply(
     }
     overlay.put(block_key(hash), record.encode());
     overlay.remove(Key::hash(Table::ForkBlocks, hash));
+    doubles.keep(hash, overlay);
     chain.fork_blocks.retain(|fork_block| fork_block.hash != hash);
     if chain.epochs.last().is_none_or(|epoch| epoch.epoch_id != record.epoch_id) {
         chain.epochs.push(EpochStart { epoch_id: record.epoch_id, ordinal });

@@ -70,6 +70,8 @@ pub(super) fn prune(
             overlay.remove(row_id.key());
         }
         overlay.remove(block_key(hash));
+        // Of a canonical block, what it has replaced.
+        overlay.remove(Key::hash(Table::ForkBlocks, hash));
         overlay.remove(Key::number(Table::Heights, record.height));
         overlay.remove(Key::number(Table::Ordinals, ordinal));
         chain.first_ordinal = ordinal + 1;

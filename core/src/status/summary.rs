@@ -38,8 +38,18 @@ pub struct StatusSummary {
     pub receipts: usize,
     /// Number of those that are executed
     pub executed_receipts: usize,
-    /// Whether everything about the transaction is final, so that nothing can change any more
+    /// Whether everything about the transaction is final, so that nothing can change any more; a
+    /// transaction that was refused can still be executed while it is valid
     pub is_finalized: bool,
+}
+
+impl StatusSummary {
+    /// Whether the transaction was refused when it was included, so that it can be executed yet
+    ///
+    /// One that is executed has a receipt at least.
+    pub const fn is_refusal(&self) -> bool {
+        self.receipts == 0 && matches!(self.final_status, FinalStatus::Failure)
+    }
 }
 
 /// What a [`SummaryQuery`] saw of a transaction, at one generation of the chain

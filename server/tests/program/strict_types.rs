@@ -32,7 +32,7 @@ fn a_member_of_another_type_is_counted_and_logged_once() {
     server.until_metric(METRIC, count);
     server.until("the log", || fs::read_to_string(&log).unwrap().contains('\n'));
     let log = fs::read_to_string(&log).unwrap();
-    assert_eq!(log.matches("it is served as it came").count(), 1, "{log}");
+    assert_eq!(log.matches("imported all the same").count(), 1, "{log}");
     assert!(log.contains(".transaction.priority_fee: "), "{log}");
 }
 

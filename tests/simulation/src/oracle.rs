@@ -169,7 +169,8 @@ impl Oracle {
         });
     }
 
-    /// Indexes the content of the canonical chain; of equal ids the first item counts
+    /// Indexes the content of the canonical chain; of equal ids the first item counts, and of the
+    /// inclusions of a transaction the first with an execution
     fn index(&mut self, ids: usize) {
         fn clear<T>(list: &mut Vec<Entry<T>>, length: usize) {
             list.clear();
@@ -183,6 +184,18 @@ impl Oracle {
         clear(&mut self.bodies, ids);
         for block in &self.canonical {
             for (transaction, _) in &block.content.included {
+                let index = transaction.id.index();
+                let is_refused = |(outcome, _): &(Rc<Outcome>, u64)| {
+                    let is_failed = matches!(outcome.status, Status::Failure | Status::Unknown);
+                    is_failed && outcome.receipts.is_empty()
+                };
+                let own = block.content.outcomes().find(|outcome| outcome.id == transaction.id);
+                if own.is_some_and(|own| matches!(own.status, Status::Receipt(_) | Status::Value))
+                    && self.transactions[index].is_some()
+                    && self.outcomes[index].as_ref().is_none_or(is_refused)
+                {
+                    (self.transactions[index], self.outcomes[index]) = (None, None);
+                }
                 insert(&mut self.transactions, transaction.id, transaction, block.height);
             }
             for outcome in block.content.outcomes() {

@@ -6,6 +6,7 @@
 
 mod block;
 mod configs;
+mod doubles;
 mod edge_cases;
 mod envelopes;
 mod expiry;
@@ -64,6 +65,7 @@ impl Declarations {
         happy_path::declare(&mut declarations);
         edge_cases::declare(&mut declarations);
         forks::declare(&mut declarations);
+        doubles::declare(&mut declarations);
         configs::declare(&mut declarations);
         expiry::declare(&mut declarations);
         validity::declare(&mut declarations);

@@ -110,11 +110,13 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
             header = Some(Header::of_block(reader)?);
             return Ok(());
         }
-        let point = match &header {
-            Some(header) => BlockPoint { height: header.height, hash: header.hash },
+        let (point, version) = match &header {
+            Some(Header { height, hash, latest_protocol_version, .. }) => {
+                (BlockPoint { height: *height, hash: *hash }, *latest_protocol_version)
+            }
             // This pass reads no rows.
             None if pass == Pass::Structure => {
-                BlockPoint { height: 0, hash: CryptoHash::default() }
+                (BlockPoint { height: 0, hash: CryptoHash::default() }, 0)
             }
             None => return Err(reader.schema_error("shards before their block").into()),
         };
@@ -122,7 +124,7 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
             text,
             pass,
             observer: &mut *observer,
-            rows: BlockRows::new(point, settings.strict_types),
+            rows: BlockRows::new(point, version, settings.strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
             chunks: Vec::new(),
@@ -235,8 +237,10 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
             }
             let owner = owner.unwrap_or_else(|| receipt.map(|id| ("receipt", id)));
             outcome = Some(self.value(reader, |rows, observer, summary: OutcomeSummary| {
-                observer.outcome(&summary, &rows.text, rows.is_repaired);
-                rows.add_outcome(&summary, owner).map(|()| summary.id)
+                if rows.add_outcome(&summary, owner)? {
+                    observer.outcome(&summary, &rows.text, rows.is_repaired);
+                }
+                Ok(summary.id)
             })?);
             Ok(())
         })?;
@@ -291,6 +295,9 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         match S::read(Members { text: &self.rows.text, offsets }) {
             Ok(summary) => {
                 let added = add(&mut self.rows, self.observer, summary);
+                if let Some(error) = self.rows.repeated.take() {
+                    self.report_repeated(error, start);
+                }
                 added.map_err(|error| self.content_error(error, start))
             }
             Err(error) => {
@@ -326,6 +333,15 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
             }
             Err(error) => Err(self.text_error(schema, &error, start..reader.offset())),
         }
+    }
+
+    /// Counts the value that starts at this offset of the message among the deviations
+    #[cold]
+    #[inline(never)]
+    fn report_repeated(&mut self, error: Error, start: usize) {
+        self.rows.deviations.count += 1;
+        let at_its_place = || error.at(path_at(self.text.as_bytes(), start));
+        self.rows.deviations.first.get_or_insert_with(at_its_place);
     }
 
     /// An error of the value that starts at this offset of the message

@@ -20,10 +20,10 @@ use hashbrown::HashSet;
 use super::ImportSettings;
 use super::message::Header;
 use super::summary::{OutcomeSummary, ReceiptSummary, TransactionSummary};
-use crate::codec::json;
+use crate::codec::json::{self, Reader};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::{
-    BlockPoint, BlockProof, OutcomeRecord, ReceiptRecord, RowId, TransactionRecord,
+    BlockPoint, BlockProof, OutcomeRecord, OutcomeStatus, ReceiptRecord, RowId, TransactionRecord,
 };
 use crate::storage::{Row, Table, sorted_by_keys};
 use crate::views::Deviations;
@@ -83,14 +83,22 @@ impl BlockContent {
     }
 }
 
+/// The first protocol version in which a transaction counts once in a chunk
+///
+/// Before, a chunk could list one twice, and each time had an outcome of its own.
+const UNIQUE_TRANSACTIONS: u32 = 85;
+
 /// The encoded rows of one block, and the buffers for the next one
 struct BlockRows {
     block: BlockPoint,
+    protocol_version: u32,
     rows: Vec<(RowId, Row)>,
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
     strict_types: bool,
     /// Values that the rows have although they are not of their type
     deviations: Deviations,
+    /// A transaction or an outcome that was there already, and was skipped
+    repeated: Option<Error>,
     canonicalizer: json::Canonicalizer,
     /// The canonical text for the next row
     text: String,
@@ -101,13 +109,15 @@ struct BlockRows {
 }
 
 impl BlockRows {
-    fn new(block: BlockPoint, strict_types: bool) -> Self {
+    fn new(block: BlockPoint, protocol_version: u32, strict_types: bool) -> Self {
         Self {
             block,
+            protocol_version,
             rows: Vec::new(),
             seen: HashSet::default(),
             strict_types,
             deviations: Deviations::default(),
+            repeated: None,
             canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),
             text: String::new(),
             is_repaired: false,
@@ -115,9 +125,19 @@ impl BlockRows {
         }
     }
 
-    /// Adds the transaction in `text`
+    /// Adds the transaction in `text`, unless it is there: a copy may have another signature, which
+    /// is not a part of the hash
     fn add_transaction(&mut self, summary: &TransactionSummary) -> Result<(), Error> {
-        self.insert_unique(Table::Transactions, summary.hash)?;
+        if !self.seen.insert((Table::Transactions, summary.hash)) {
+            let first = self.first(Table::Transactions, summary.hash);
+            let first = first.map(|(_, row)| TransactionRecord::decode(row)).transpose()?;
+            let first = first.and_then(|first| str::from_utf8(first.fragment).ok());
+            let is_copy = first.is_some_and(|first| {
+                without_signature(first)
+                    .is_some_and(|one| Some(one) == without_signature(&self.text))
+            });
+            return self.skip(summary.hash, "transaction", is_copy);
+        }
         let row = TransactionRecord {
             height: self.block.height,
             signer_is_receiver: summary.signer_is_receiver,
@@ -128,12 +148,13 @@ impl BlockRows {
         Ok(())
     }
 
-    /// Adds the outcome in `text`; `owner` is what it must be the outcome of, if that is known
+    /// Adds the outcome in `text`; `owner` is what it must be the outcome of, if that is known;
+    /// returns whether it is a leaf of the root of outcomes
     fn add_outcome(
         &mut self,
         summary: &OutcomeSummary,
         owner: Option<(&str, CryptoHash)>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         if let Some((what, id)) = owner.filter(|(_, id)| *id != summary.id) {
             let detail = format_args!("{}, but its {what} is {id}", summary.id);
             return Err(Error::new(ErrorKind::Chain, detail).at("id"));
@@ -142,7 +163,7 @@ impl BlockRows {
             let detail = format_args!("{}, in block {}", summary.block_hash, self.block.hash);
             return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
         }
-        self.insert_unique(Table::Outcomes, summary.id)?;
+        let is_first = self.seen.insert((Table::Outcomes, summary.id));
         let row = OutcomeRecord {
             height: self.block.height,
             status: summary.status,
@@ -153,9 +174,34 @@ impl BlockRows {
             receipt_ids: &summary.receipt_ids,
             fragment: self.text.as_bytes(),
         };
+        let status = summary.status;
         self.row = row.encode_reusing(mem::take(&mut self.row));
-        self.add_row(Table::Outcomes, summary.id);
-        Ok(())
+        if is_first {
+            self.add_row(Table::Outcomes, summary.id);
+            return Ok(true);
+        }
+        self.add_outcome_again(summary.id, status)
+    }
+
+    /// Adds the outcome in `row`, which has another one before it, and returns whether it is a leaf
+    #[cold]
+    fn add_outcome_again(&mut self, id: CryptoHash, status: OutcomeStatus) -> Result<bool, Error> {
+        let is_transaction = self.seen.contains(&(Table::Transactions, id));
+        if self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
+            let is_copy =
+                self.first(Table::Outcomes, id).is_some_and(|(_, row)| **row == *self.row);
+            return self.skip(id, "outcome", is_copy).map(|()| false);
+        }
+        // Each is a leaf; the first execution is the answer.
+        let row = Row::from(&self.row[..]);
+        let first = self.rows.iter_mut().find(|(other, _)| *other == outcome_id(id));
+        if let Some((_, first)) = first
+            && matches!(status, OutcomeStatus::SuccessReceiptId(_))
+            && OutcomeRecord::decode(first)?.status == OutcomeStatus::Failure
+        {
+            *first = row;
+        }
+        Ok(true)
     }
 
     /// Adds the receipt in `text` unless it was added before, and returns whether it was added: a
@@ -179,12 +225,36 @@ impl BlockRows {
         self.rows.push((RowId { table, id }, Row::from(&self.row[..])));
     }
 
-    fn insert_unique(&mut self, table: Table, id: CryptoHash) -> Result<(), Error> {
-        if self.seen.insert((table, id)) {
+    /// The row of this id
+    fn first(&self, table: Table, id: CryptoHash) -> Option<&(RowId, Row)> {
+        self.rows.iter().find(|(row_id, _)| *row_id == RowId { table, id })
+    }
+
+    /// Skips what is there already, as the runtime does, if it is the same
+    #[cold]
+    fn skip(&mut self, id: CryptoHash, what: &str, is_copy: bool) -> Result<(), Error> {
+        if is_copy {
+            let detail = format_args!("{what} {id} is listed again, and skipped");
+            self.repeated = Some(Error::new(ErrorKind::Chain, detail));
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Chain, format_args!("{id} occurs twice in the block")))
+        let detail = format_args!("{what} {id} occurs twice in the block, with other content");
+        Err(Error::new(ErrorKind::Chain, detail))
     }
+}
+
+const fn outcome_id(id: CryptoHash) -> RowId {
+    RowId { table: Table::Outcomes, id }
+}
+
+/// The canonical text of a transaction before and after its signature
+fn without_signature(text: &str) -> Option<[&str; 2]> {
+    let mut reader = Reader::new(text);
+    let [signature] = reader.members(["signature"], "a transaction").ok()?;
+    let mut signature = signature?;
+    let start = signature.offset();
+    let end = start + signature.raw().ok()?.len();
+    Some([text.get(..start)?, text.get(end..)?])
 }
 
 fn text_offset(offset: usize) -> Result<u32, Error> {

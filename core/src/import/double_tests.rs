@@ -1,0 +1,358 @@
+//! Transactions that the chain has twice: which rows are stored, and which block lists them.
+//!
+//! Messages are made here, of one transaction with its receipts, in each order of a refusal, an
+//! inclusion without an outcome and executions, over forks, retention and an archive.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::ErrorKind;
+#[cfg(feature = "archive")]
+use crate::archive::{ArchiveLookup, ArchiveWriter, MemoryArchive, WithArchive, WriterId};
+use crate::primitives::CryptoHash;
+use crate::status::{FinalStatus, StatusQuery, TransactionStatus};
+use crate::storage::rows::{ChainRecord, ReceiptParent};
+use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
+
+/// What a block has of the transaction
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Has {
+    Nothing,
+    /// The transaction without an outcome
+    NoOutcome,
+    Refusal,
+    /// The execution, which makes the receipt of this number
+    Execution(u64),
+    /// The execution of the receipt of this number
+    Receipt(u64),
+}
+
+fn hash(name: &str, number: u64) -> CryptoHash {
+    CryptoHash::digest(format!("{name} {number}").as_bytes())
+}
+
+const TRANSACTION: CryptoHash = CryptoHash::new([7; 32]);
+
+fn outcome(block: CryptoHash, id: CryptoHash, receipts: &str, status: &str) -> String {
+    format!(
+        r#"{{"proof":[],"block_hash":"{block}","id":"{id}","outcome":{{"executor_id":"a.near","gas_burnt":1,
+        "logs":[],"receipt_ids":[{receipts}],"status":{status},"tokens_burnt":"0"}}}}"#
+    )
+}
+
+/// The transaction in a chunk, with this receiver, the last digit of its signature, and its outcome
+fn included(receiver: &str, digit: u8, outcome: Option<String>) -> String {
+    let outcome = outcome.map_or_else(
+        || String::from("null"),
+        |outcome| format!(r#"{{"execution_outcome":{outcome}}}"#),
+    );
+    let signature = "1".repeat(63);
+    format!(
+        r#"{{"transaction":{{"actions":["CreateAccount"],"hash":"{TRANSACTION}","nonce":1,"priority_fee":0,
+        "public_key":"ed25519:11111111111111111111111111111111","receiver_id":"{receiver}",
+        "signature":"ed25519:{signature}{digit}","signer_id":"a.near"}},"outcome":{outcome}}}"#
+    )
+}
+
+/// The message of a block, whose parent is at `prev` on a fork of the same number or 0
+fn message(height: u64, fork: u64, prev: (u64, u64), last_final: u64, has: Has) -> Vec<u8> {
+    let block = |(height, fork)| hash(&format!("block {fork}"), height);
+    let own = block((height, fork));
+    let receipt = |number| hash("receipt", number);
+    let (mut transactions, mut outcomes) = (String::new(), String::new());
+    match has {
+        Has::Nothing => {}
+        Has::NoOutcome => transactions = included("b.near", 1, None),
+        Has::Refusal => {
+            let status = r#"{"Failure":{"InvalidTxError":"Expired"}}"#;
+            transactions = included("b.near", 1, Some(outcome(own, TRANSACTION, "", status)));
+        }
+        Has::Execution(number) => {
+            let (id, status) = (receipt(number), receipt(number));
+            let status = format!(r#"{{"SuccessReceiptId":"{status}"}}"#);
+            let outcome = outcome(own, TRANSACTION, &format!("\"{id}\""), &status);
+            transactions = included("b.near", 1, Some(outcome));
+        }
+        Has::Receipt(number) => {
+            let id = receipt(number);
+            let outcome = outcome(own, id, "", r#"{"SuccessValue":""}"#);
+            outcomes = format!(
+                r#"{{"execution_outcome":{outcome},"receipt":{{"predecessor_id":"a.near","receiver_id":"b.near",
+                "receipt_id":"{id}","receipt":{{"Data":{{"data_id":"{id}"}}}}}}}}"#
+            );
+        }
+    }
+    format!(
+        r#"{{"block":{{"header":{{"height":{height},"hash":"{own}","prev_hash":"{}",
+        "epoch_id":"{TRANSACTION}","last_final_block":"{}"}}}},
+        "shards":[{{"chunk":{{"transactions":[{transactions}],"receipts":[]}},
+        "receipt_execution_outcomes":[{outcomes}]}}]}}"#,
+        block(prev),
+        block((last_final, 0)),
+    )
+    .into_bytes()
+}
+
+fn import(message: &[u8], retention: Retention, storage: &mut MemoryStorage) {
+    let settings = ImportSettings::default().with_retention(retention);
+    let mut query = BlockImport::new(message, settings).unwrap();
+    let (batch, _) = run(&mut query, storage).unwrap();
+    storage.commit(batch).unwrap();
+}
+
+/// Imports blocks of one chain from height 1 on, of which none is final before the last but one
+fn imported(blocks: &[Has], retention: Retention) -> MemoryStorage {
+    let mut storage = MemoryStorage::new();
+    for (height, has) in (1_u64..).zip(blocks) {
+        let last_final = height.saturating_sub(2);
+        let message = message(height, 0, (height - 1, 0), last_final, *has);
+        import(&message, retention, &mut storage);
+    }
+    storage
+}
+
+fn status(storage: &MemoryStorage) -> Option<TransactionStatus> {
+    run(&mut StatusQuery::new(TRANSACTION, 100), storage).unwrap()
+}
+
+/// The final status and the height of the inclusion that is stored
+fn stored(storage: &MemoryStorage) -> Option<(FinalStatus, u64)> {
+    let status = status(storage)?;
+    let height = status.transaction().unwrap().height;
+    Some((status.final_status(), height))
+}
+
+fn parent(receipt: u64, storage: &MemoryStorage) -> Option<CryptoHash> {
+    let row = storage.get(&ReceiptParent::key(hash("receipt", receipt))).unwrap()?;
+    Some(ReceiptParent::decode(&row).unwrap().transaction)
+}
+
+#[test]
+fn the_first_execution_is_stored() {
+    use Has::{Execution, NoOutcome, Nothing, Receipt, Refusal};
+    let (started, failed) = (FinalStatus::Started, FinalStatus::Failure);
+    let not_started = FinalStatus::NotStarted;
+    for (blocks, expected) in [
+        (&[Refusal][..], (failed, 1)),
+        (&[Refusal, Refusal], (failed, 1)),
+        (&[Refusal, NoOutcome], (failed, 1)),
+        (&[NoOutcome], (not_started, 1)),
+        (&[NoOutcome, NoOutcome], (not_started, 1)),
+        (&[Refusal, Execution(1)], (started, 2)),
+        (&[NoOutcome, Execution(1)], (started, 2)),
+        (&[Refusal, Nothing, Nothing, Nothing, Execution(1)], (started, 5)),
+        (&[Refusal, Execution(1), Refusal], (started, 2)),
+        (&[Refusal, Execution(1), Execution(2)], (started, 2)),
+        (&[Execution(1), Refusal], (started, 1)),
+        (&[Execution(1), NoOutcome], (started, 1)),
+        (&[Execution(1), Execution(2)], (started, 1)),
+        (&[Refusal, Execution(1), Receipt(1)], (FinalStatus::SuccessValue, 2)),
+        (&[Execution(1), Execution(2), Receipt(2)], (started, 1)),
+    ] {
+        let storage = imported(blocks, Retention::Everything);
+        assert_eq!(stored(&storage), Some(expected), "{blocks:?}");
+    }
+}
+
+#[test]
+fn the_receipts_of_both_executions_lead_to_the_transaction() {
+    let blocks = [Has::Execution(1), Has::Execution(2), Has::Receipt(2)];
+    let storage = imported(&blocks, Retention::Everything);
+    assert_eq!([1, 2].map(|number| parent(number, &storage)), [Some(TRANSACTION); 2]);
+    // The first one is not executed, so nothing is final.
+    assert_eq!(stored(&storage), Some((FinalStatus::Started, 1)));
+}
+
+#[test]
+fn a_reverted_execution_gives_the_refusal_back() {
+    for (heights, first) in [(2, Has::Refusal), (5, Has::Refusal), (2, Has::NoOutcome)] {
+        let mut blocks = [Has::Nothing; 5];
+        blocks[0] = first;
+        let before = imported(&blocks[..heights], Retention::Everything);
+        let status_before = stored(&before);
+        blocks[heights - 1] = Has::Execution(1);
+        let mut storage = imported(&blocks[..heights], Retention::Everything);
+        let height = heights as u64;
+        assert_eq!(stored(&storage), Some((FinalStatus::Started, height)));
+        // A fork without the execution, and then one on top of it.
+        let fork = message(height + 1, 1, (height - 1, 0), 0, Has::Nothing);
+        import(&fork, Retention::Everything, &mut storage);
+        assert_eq!(stored(&storage), status_before, "{height}");
+        let back = message(height + 2, 0, (height, 0), 0, Has::Receipt(1));
+        import(&back, Retention::Everything, &mut storage);
+        assert_eq!(stored(&storage), Some((FinalStatus::SuccessValue, height)));
+        // Both are reverted, or the refusal is and the execution comes first.
+        let fork = message(height + 3, 1, (height + 1, 1), 0, Has::Execution(2));
+        import(&fork, Retention::Everything, &mut storage);
+        assert_eq!(stored(&storage), Some((FinalStatus::Started, height + 3)));
+    }
+}
+
+#[test]
+fn a_fork_that_takes_both_inclusions_takes_their_rows() {
+    let mut storage =
+        imported(&[Has::Nothing, Has::Refusal, Has::Execution(1)], Retention::Everything);
+    let fork = message(4, 1, (1, 0), 0, Has::Nothing);
+    import(&fork, Retention::Everything, &mut storage);
+    assert_eq!(stored(&storage), None);
+    // And brings them back.
+    import(&message(5, 0, (3, 0), 0, Has::Nothing), Retention::Everything, &mut storage);
+    assert_eq!(stored(&storage), Some((FinalStatus::Started, 3)));
+}
+
+#[test]
+fn retention_removes_the_inclusion_of_its_own_block() {
+    let mut blocks = [Has::Nothing; 12];
+    (blocks[1], blocks[3]) = (Has::Refusal, Has::Execution(1));
+    for (height, expected) in
+        [(6, Some((FinalStatus::Started, 4))), (8, Some((FinalStatus::Started, 4))), (9, None)]
+    {
+        let storage = imported(&blocks[..height], Retention::Blocks(5));
+        assert_eq!(stored(&storage), expected, "{height}");
+    }
+    // Nothing is left of either.
+    let storage = imported(&blocks, Retention::Blocks(5));
+    let left = |table| storage.iter().filter(|(key, _)| key.table() == table).count();
+    for table in [
+        Table::Transactions,
+        Table::Outcomes,
+        Table::Receipts,
+        Table::ReceiptParents,
+        Table::ForkBlocks,
+    ] {
+        assert_eq!(left(table), 0, "{table:?}");
+    }
+    assert!(storage.get(&ChainRecord::key()).unwrap().is_some());
+    assert!(storage.get(&Key::number(Table::Heights, 8)).unwrap().is_some());
+}
+
+#[test]
+fn a_refusal_that_retention_has_removed_does_not_come_back() {
+    let blocks = [Has::Refusal, Has::Nothing, Has::Execution(1)];
+    let mut storage = imported(&blocks, Retention::Blocks(2));
+    assert_eq!(stored(&storage), Some((FinalStatus::Started, 3)));
+    import(&message(4, 1, (2, 0), 0, Has::Nothing), Retention::Blocks(2), &mut storage);
+    assert_eq!(stored(&storage), None);
+    let rows = storage.iter().filter(|(key, _)| key.table() == Table::Transactions);
+    assert_eq!(rows.count(), 0);
+}
+
+/// A storage of five blocks that forgets what a writer of this number has archived
+#[cfg(feature = "archive")]
+fn archived(writer: u64, blocks: &[Has], archive: &MemoryArchive) -> MemoryStorage {
+    let mut storage = MemoryStorage::new();
+    let mut writer = ArchiveWriter::open(WriterId(writer), archive).unwrap();
+    for (height, has) in (1_u64..).zip(blocks) {
+        let last_final = height.saturating_sub(2);
+        let message = message(height, 0, (height - 1, 0), last_final, *has);
+        import(&message, Retention::Blocks(5), &mut storage);
+        while let Some(export) = run(&mut writer.export(), &storage).unwrap() {
+            writer.put(export, archive).unwrap();
+        }
+    }
+    storage
+}
+
+#[cfg(feature = "archive")]
+#[test]
+fn an_archive_serves_the_execution() {
+    let mut blocks = [Has::Nothing; 16];
+    (blocks[1], blocks[7], blocks[8]) = (Has::Refusal, Has::Execution(1), Has::Receipt(1));
+    let (refusal, execution) = ((FinalStatus::Failure, 2), (FinalStatus::SuccessValue, 8));
+    let archive = MemoryArchive::new();
+    let ask = |storage: &MemoryStorage| {
+        let query = StatusQuery::new(TRANSACTION, 100).with_archive(ArchiveLookup::Unknown);
+        let snapshot = WithArchive { snapshot: storage, archive: &archive };
+        let status = run(&mut { query }, &snapshot).unwrap().unwrap();
+        (status.final_status(), status.transaction().unwrap().height)
+    };
+    // Forgotten, and not executed yet.
+    let storage = archived(1, &blocks[..7], &archive);
+    assert_eq!((stored(&storage), ask(&storage)), (None, refusal));
+    let storage = archived(2, &blocks, &archive);
+    assert_eq!((stored(&storage), ask(&storage)), (None, execution));
+    // The refusal comes again, from a storage that has not more.
+    let storage = archived(3, &blocks[..4], &archive);
+    assert_eq!((stored(&storage), ask(&storage)), (Some(refusal), execution));
+}
+
+/// Imports a block of this version whose chunk lists these transactions; the numbers of
+/// transactions, outcomes and deviations, the first deviation, and the status that is stored
+fn listed(
+    version: u32,
+    transactions: &[String],
+) -> Result<([u64; 3], Option<String>, FinalStatus), Error> {
+    let block = hash("block", 1);
+    let message = format!(
+        r#"{{"block":{{"header":{{"height":1,"hash":"{block}","prev_hash":"{TRANSACTION}",
+        "latest_protocol_version":{version},"epoch_id":"{TRANSACTION}","last_final_block":"{TRANSACTION}"}}}},
+        "shards":[{{"chunk":{{"transactions":[{}],"receipts":[]}},"receipt_execution_outcomes":[]}}]}}"#,
+        transactions.join(",")
+    );
+    let mut storage = MemoryStorage::new();
+    let mut query = BlockImport::new(message.as_bytes(), ImportSettings::default())?;
+    let (batch, summary) = run(&mut query, &storage)?;
+    storage.commit(batch)?;
+    let [transactions, outcomes] = [summary.transactions, summary.outcomes].map(|it| it as u64);
+    let first = summary.deviations.first.map(|error| format!("{error}"));
+    let counts = [transactions, outcomes, summary.deviations.count];
+    Ok((counts, first, stored(&storage).map(|(status, _)| status).unwrap()))
+}
+
+fn refused() -> Option<String> {
+    let status = r#"{"Failure":{"InvalidTxError":"Expired"}}"#;
+    Some(outcome(hash("block", 1), TRANSACTION, "", status))
+}
+
+fn executed() -> Option<String> {
+    let id = hash("receipt", 1);
+    let status = format!(r#"{{"SuccessReceiptId":"{id}"}}"#);
+    Some(outcome(hash("block", 1), TRANSACTION, &format!("\"{id}\""), &status))
+}
+
+#[test]
+fn a_chunk_may_list_a_transaction_again() {
+    let place = |detail| Some(format!("shards[0].chunk.transactions[1].{detail}"));
+    let transaction =
+        place(format!("transaction: transaction {TRANSACTION} is listed again, and skipped"));
+    let one = included("b.near", 1, executed());
+    // A copy without an outcome, with the same one, and with another signature.
+    for (again, count) in [
+        (included("b.near", 1, None), 1),
+        (included("b.near", 2, None), 1),
+        (one.clone(), 2),
+        (included("b.near", 2, executed()), 2),
+    ] {
+        let found = listed(85, &[one.clone(), again]).unwrap();
+        assert_eq!(found, ([1, 1, count], transaction.clone(), FinalStatus::Started));
+    }
+    // The outcome comes with the copy.
+    let found = listed(85, &[included("b.near", 1, None), one.clone()]).unwrap();
+    assert_eq!(found, ([1, 1, 1], transaction.clone(), FinalStatus::Started));
+    // Each had an outcome before version 85, and the execution is the answer.
+    let no = included("b.near", 1, refused());
+    for transactions in [[one.clone(), no.clone()], [no.clone(), one.clone()]] {
+        let found = listed(84, &transactions).unwrap();
+        assert_eq!(found, ([1, 1, 1], transaction.clone(), FinalStatus::Started));
+    }
+    let found = listed(84, &[no.clone(), no]).unwrap();
+    assert_eq!(found, ([1, 1, 1], transaction, FinalStatus::Failure));
+}
+
+#[test]
+fn a_double_with_other_content_is_refused() {
+    let one = included("b.near", 1, executed());
+    for (version, again, place, what) in [
+        (85, included("c.near", 1, None), "transaction", "transaction"),
+        (84, included("c.near", 1, None), "transaction", "transaction"),
+        (85, included("b.near", 1, refused()), "outcome.execution_outcome", "outcome"),
+    ] {
+        let error = listed(version, &[one.clone(), again]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Chain);
+        assert_eq!(error.path(), format!("shards[0].chunk.transactions[1].{place}"));
+        let detail = "occurs twice in the block, with other content";
+        assert_eq!(error.detail(), format!("{what} {TRANSACTION} {detail}"));
+    }
+}
