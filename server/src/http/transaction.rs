@@ -25,6 +25,8 @@ use crate::service::Service;
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 /// For what is finalized: a repair of the archive may replace a row that was wrong
 const FINALIZED: HeaderValue = HeaderValue::from_static("public, max-age=3600, must-revalidate");
+/// For a refusal, which an execution can replace while the transaction is valid
+const REFUSED: HeaderValue = HeaderValue::from_static("public, max-age=60, must-revalidate");
 /// For what never changes: a year, the longest time that caches count
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
@@ -69,7 +71,11 @@ pub(super) async fn status(
     };
     // The block that confirms the newest outcome may not be final yet.
     let is_finalized = summary.is_finalized && !include.proof;
-    let caching = if is_finalized { FINALIZED } else { REVALIDATE };
+    let caching = match (is_finalized, summary.is_refusal()) {
+        (false, _) => REVALIDATE,
+        (true, true) => REFUSED,
+        (true, false) => FINALIZED,
+    };
     response.headers_mut().insert(CACHE_CONTROL, caching);
     // Base58 in quotes is valid in a header.
     if let Ok(tag) = HeaderValue::try_from(tag) {

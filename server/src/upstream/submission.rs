@@ -5,7 +5,7 @@
 //! upstreams, and again until it is in a block here, an upstream calls it invalid, or it can never
 //! be included, which a wait of the task's own reports. That an upstream includes it ends no wait:
 //! only a block that came in does. That an upstream calls it invalid counts only while the
-//! transaction is in no block here.
+//! transaction is in no block here. One that was refused in a block is sent as if it was in none.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,7 +22,7 @@ use milepost::primitives::CryptoHash;
 use milepost::rpc::{
     Method, MethodCall, Request, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
 };
-use milepost::status::{Milestone, WaitCondition};
+use milepost::status::{Milestone, ProofEnd, WaitCondition};
 use milepost::transaction::EncodedTransaction;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,6 +33,7 @@ use super::Upstreams;
 use super::call::{self, Call, unavailable};
 use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
+use crate::compact_status::Include;
 use crate::http::{BodyPermit, CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::Service;
@@ -128,6 +129,15 @@ impl Upstreams {
         let wait_until = milestone.unwrap_or(Milestone::Included);
         let state = service.respond_waiting(status_call(&id, transaction, wait_until)).await;
         let label = MethodLabel::OTHER;
+        let is_error = matches!(&state, RequestState::Ready(it) if it.kind != ResponseKind::Result);
+        if !is_error && is_refused(service, hash).await {
+            let Some(progress) = self.start(service, signed.clone(), permit) else {
+                return too_many(&id);
+            };
+            let Some(milestone) = milestone else { return sent(&id, submit, hash) };
+            let call = status_call(&id, TransactionRef::Signed(signed), milestone);
+            return after_refusal(service, call, hash, progress, options).await;
+        }
         let (pending, is_known) = match state {
             RequestState::Ready(response) if response.kind != ResponseKind::Result => {
                 return Answer::new(label, ResponseBody::Contiguous(response), Vec::new());
@@ -151,11 +161,7 @@ impl Upstreams {
             }
             false => match self.start(service, signed, permit) {
                 Some(progress) => Some(progress),
-                None => {
-                    let detail = format!("{MAX_RUNNING} transactions are being sent already");
-                    let retry_after = Some(Duration::from_secs(1));
-                    return unavailable(&id, UpstreamError { detail, retry_after });
-                }
+                None => return too_many(&id),
             },
         };
         if milestone.is_none() {
@@ -165,19 +171,10 @@ impl Upstreams {
             let state = RequestState::Pending(pending);
             return waiting::complete(service, label, state, options).await;
         };
-        let verdict = async {
-            let given = progress.wait_for(|progress| progress.verdict.is_some()).await;
-            let verdict = given.ok().and_then(|progress| progress.verdict.clone());
-            match verdict {
-                Some(verdict) => verdict,
-                // The sending ended without one.
-                None => core::future::pending().await,
-            }
-        };
         let Waited { response, unreached, retry_after } = tokio::select! {
             biased;
             waited = waiting::wait(service, pending, options) => waited,
-            error = verdict => {
+            error = verdict(&mut progress) => {
                 return call::response(&id, "error", &error, ResponseKind::Handler);
             }
         };
@@ -407,9 +404,75 @@ fn sent(id: &RequestId, submit: Submit, hash: CryptoHash) -> Answer {
     call::response(id, "result", &result, ResponseKind::Result)
 }
 
+/// Answers a call about a transaction that was refused here, and is sent again: when it is
+/// executed, or at the deadline with what is known
+async fn after_refusal(
+    service: &Arc<Service>,
+    call: MethodCall,
+    hash: CryptoHash,
+    mut progress: watch::Receiver<Progress>,
+    options: WaitOptions,
+) -> Answer {
+    let deadline = options.since + options.timeout.unwrap_or(service.wait_timeout);
+    let call = tokio::select! {
+        biased;
+        () = until_executed(service, hash) => call,
+        error = verdict(&mut progress) => {
+            return call::response(&call.id, "error", &error, ResponseKind::Handler);
+        }
+        () = time::sleep_until(deadline) => status_call(
+            &call.id,
+            TransactionRef::Hash { hash, sender: None },
+            Milestone::None,
+        ),
+    };
+    let state = match service.respond_waiting(call).await {
+        RequestState::Ready(response) => RequestState::Ready(ResponseBody::Contiguous(response)),
+        RequestState::Pending(pending) => RequestState::Pending(pending),
+    };
+    waiting::complete(service, MethodLabel::OTHER, state, options).await
+}
+
+/// The `error` of the upstream that calls the transaction invalid; never, if the sending ends
+/// without one
+async fn verdict(progress: &mut watch::Receiver<Progress>) -> Arc<str> {
+    let given = progress.wait_for(|progress| progress.verdict.is_some()).await;
+    let verdict = given.ok().and_then(|progress| progress.verdict.clone());
+    match verdict {
+        Some(verdict) => verdict,
+        None => core::future::pending().await,
+    }
+}
+
+/// The answer at the limit of transactions that are sent at a time
+fn too_many(id: &RequestId) -> Answer {
+    let detail = format!("{MAX_RUNNING} transactions are being sent already");
+    unavailable(id, UpstreamError { detail, retry_after: Some(Duration::from_secs(1)) })
+}
+
+/// Whether a transaction was refused when it was included here, and not executed since
+async fn is_refused(service: &Arc<Service>, hash: CryptoHash) -> bool {
+    let status = service.compact_status(hash, Include::default(), ProofEnd::default()).await;
+    matches!(status, Ok((Some(summary), _)) if summary.is_refusal())
+}
+
+/// Returns once a transaction is not one that was refused
+async fn until_executed(service: &Arc<Service>, hash: CryptoHash) {
+    let mut head = service.head();
+    head.mark_unchanged();
+    while is_refused(service, hash).await {
+        if head.changed().await.is_err() {
+            core::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Returns once a transaction is in a block here or can never be, or is not sent any more
 async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
     let deadline = Instant::now() + MAX_TIME;
+    if time::timeout_at(deadline, until_executed(service, signed.hash())).await.is_err() {
+        return End::GivenUp;
+    }
     let transaction = TransactionRef::Signed(signed);
     let call = status_call(&RequestId::default(), transaction, Milestone::Included);
     let response = match service.respond_waiting(call).await {
@@ -439,4 +502,5 @@ async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
     let call = status_call(&RequestId::default(), transaction, Milestone::None);
     let state = service.respond_waiting(call).await;
     matches!(state, RequestState::Ready(response) if response.kind == ResponseKind::Result)
+        && !is_refused(service, hash).await
 }

@@ -1,5 +1,7 @@
 //! `GET /tx/<hash>` and `GET /receipt/<id>`, compared with the responses to JSON-RPC requests.
 
+use std::fs;
+
 use milepost::proof::{KnownHashes, verify_answer};
 use serde_json::{Value, json};
 
@@ -80,6 +82,26 @@ fn a_compact_status_agrees_with_the_result_of_a_request() {
     milestones.sort();
     milestones.dedup();
     assert!(milestones.len() > 3, "only {milestones:?}");
+}
+
+#[test]
+fn a_refusal_is_cached_for_a_minute() {
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
+    let blocks = tempfile::tempdir().expect("a directory");
+    for height in 100..=103 {
+        let name = format!("double-{height}.json");
+        let to = blocks.path().join(format!("{height}.json"));
+        fs::copy(format!("{vectors}/blocks/{name}"), to).expect("a block");
+    }
+    let server = Server::start(&["--blocks", fixture::text(blocks.path())]);
+    let request = fs::read(format!("{vectors}/requests/double-refused.json")).expect("a request");
+    let request: Value = serde_json::from_slice(&request).expect("JSON");
+    let hash = request["params"]["tx_hash"].as_str().expect("a hash");
+    let response = server.get(&format!("/tx/{hash}"));
+    let status = response.json();
+    assert_eq!([&status["final_execution_status"], &status["status"]], ["FINAL", "Failure"]);
+    // It can be included again, and be executed.
+    assert_eq!(header(&response, "cache-control"), "public, max-age=60, must-revalidate");
 }
 
 #[test]
