@@ -1,8 +1,8 @@
 //! The memory of the program on Linux: jemalloc, which returns what is free to the system.
 //!
 //! Pages of the store live for hours between what clients send and read for milliseconds, and the
-//! allocator of glibc returns a range of addresses only when nothing in it is in use: after an hour
-//! under load most of its memory was free and resident. docs/OPERATING.md has the figures.
+//! allocator of glibc returns a range of addresses only when nothing in it is in use: after a burst
+//! of connections all of its memory stays resident. docs/OPERATING.md has the figures.
 
 use std::env;
 
