@@ -17,6 +17,7 @@ mod gate;
 mod generate;
 mod install;
 mod interop;
+mod mutants;
 mod npm;
 mod packages;
 mod packing;
@@ -56,6 +57,8 @@ by name
   bench --rocksdb               run all, with a node's database, and write their page
   packages [NAME]               build what a release publishes and try it: crates, debian, image
   api [REV]                     print the public interfaces of the crates, or how they differ from REV's
+  mutants [--seed N] [--count N]
+                                try changes of the engine at random, which its tests have to notice
   supply advisories             download the advisories and compare the dependencies with them
 
 files that are generated; with `--check` they are compared
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         [name @ ("vectors" | "header" | "types"), rest @ ..] => done(generate::run(name, rest)),
         ["interop", rest @ ..] => done(interop::run(rest)),
         ["api", rest @ ..] => done(setup::run(&["api"]).and_then(|()| api::run(rest))),
+        ["mutants", rest @ ..] => done(setup::run(&["mutants"]).and_then(|()| mutants::run(rest))),
         ["supply", rest @ ..] => done(supply::run(rest)),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),

@@ -14,7 +14,7 @@ use crate::toolchain::{Toolchain, Wanted};
 /// What commands need, by the name of the part: a package of Debian, or after a colon what another
 /// installer has
 #[rustfmt::skip]
-const PARTS: [(&str, &str); 19] = [
+const PARTS: [(&str, &str); 20] = [
     ("server", "make"),
     ("lints", "rust:lints"),
     ("no_std", "target:wasm32v1-none"),
@@ -27,6 +27,7 @@ const PARTS: [(&str, &str); 19] = [
     ("text", "nodejs npm modules:xtask/text python3-venv python:xtask/text"),
     ("c", "gcc g++ binutils cmake make pkg-config clang-22 libclang-rt-22-dev valgrind abigail-tools"),
     ("fuzz", "g++ cargo:cargo-fuzz@0.13"),
+    ("mutants", "cargo:cargo-mutants@27"),
     ("cassandra", "openjdk-17-jre-headless maven jars:testkit/cluster"),
     ("api", "rust:nightly cargo:cargo-public-api@0.52"),
     ("supply", "rust:nightly cargo:cargo-deny@0.20"),

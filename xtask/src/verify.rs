@@ -13,8 +13,8 @@ use crate::shell::{cargo, run as run_command, show};
 use crate::tally::{Format, Tally};
 use crate::workspace::{WORKSPACE, development};
 use crate::{
-    api, bench, changes, clients, cluster, fuzz, gate, generate, interop, npm, packing, page,
-    platforms, setup, supply,
+    api, bench, changes, clients, cluster, fuzz, gate, generate, interop, mutants, npm, packing,
+    page, platforms, setup, supply,
 };
 
 /// When a check runs
@@ -132,6 +132,9 @@ const CHECKS: &[Check] = &[
     check("archive-growth", Release, 8, "", "",
         "reads of archives up to 5,000,000 transactions",
         Program("-p milepost-benches --bin archive_growth -- target")),
+    check("mutants", Release, 120, "mutants", "",
+        "150 changes of the engine at random, of which the tests notice at least 96 %",
+        Function(|| mutants::run(&[]))),
     check("conformance", Release, 60, "npm c", "",
         "a hundred runs of the conformance kit on each broken storage, a thousand on correct ones",
         Tests("--test engine --test capi -- --ignored --nocapture --test-threads 1 broken_storages::a_hundred_runs")),

@@ -1,0 +1,145 @@
+//! Changes of the engine's code that no test notices, by `cargo mutants`.
+//!
+//! A sample of its list, drawn by a seed, is tried with the unit tests first, and what these let
+//! pass with the integration tests of the engine. Changes that alter nothing are listed with their
+//! reason in `.cargo/mutants.toml`. At least 96 % have to be noticed, and in no module may more
+//! than two pass.
+
+use core::hash::{Hash as _, Hasher as _};
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::DefaultHasher;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::shell::{cargo, output, target};
+use crate::workspace::{SERVER_PROGRAM, programs_folder};
+
+/// What is changed
+const PACKAGES: &str = "-p milepost -p milepost-protocol";
+/// Changes of a sample
+const SAMPLE: usize = 150;
+/// Of a hundred changes, those that have to be noticed
+const NOTICED: usize = 96;
+/// Changes of a module that may pass
+const MAX_MISSED: usize = 2;
+
+/// Tries a sample of changes: `[--seed N] [--count N]`
+///
+/// # Errors
+///
+/// When the arguments are others, or too many changes pass.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let (mut seed, mut count) = (now, SAMPLE);
+    for pair in arguments.chunks(2) {
+        match pair {
+            ["--seed", number] => seed = number.parse().map_err(|_| "--seed takes a number")?,
+            ["--count", number] => count = number.parse().map_err(|_| "--count takes a number")?,
+            _ => return Err("`mutants` takes --seed N and --count N".into()),
+        }
+    }
+    let list = output(&mut cargo(&format!("mutants --list {PACKAGES} --all-features")))?;
+    let mut names: Vec<&str> = list.lines().filter(|line| !line.is_empty()).collect();
+    names.sort_by_cached_key(|name| {
+        let mut hasher = DefaultHasher::new();
+        (seed, name).hash(&mut hasher);
+        hasher.finish()
+    });
+    println!("{count} of {} changes, --seed {seed}", names.len());
+    names.truncate(count);
+    let folder = target()?.join("mutants");
+    let unit = attempt(&names, &folder.join("unit"), "--all-features", "--lib")?;
+    let missed: Vec<&str> = unit.missed.iter().map(String::as_str).collect();
+    let tests = "--test-package milepost-tests";
+    let all = attempt(&missed, &folder.join("integration"), tests, "--test engine")?;
+    let viable = unit.noticed + missed.len() - all.unviable;
+    report(&all.missed, viable)
+}
+
+/// What came of some changes
+#[derive(Default)]
+struct Outcomes {
+    noticed: usize,
+    unviable: usize,
+    missed: Vec<String>,
+}
+
+/// Tries these changes with some tests
+fn attempt(names: &[&str], output: &Path, options: &str, tests: &str) -> Result<Outcomes, String> {
+    if names.is_empty() {
+        return Ok(Outcomes::default());
+    }
+    let _ = fs::remove_dir_all(output);
+    fs::create_dir_all(output).map_err(|error| format!("{}: {error}", output.display()))?;
+    let mut command = cargo(&format!("mutants --no-shuffle {PACKAGES} {options}"));
+    command.arg("--output").arg(output);
+    for name in names {
+        command.arg("--re").arg(format!("^{}$", escaped(name)));
+    }
+    // The tests of servers start one that is built from the tree as it is.
+    command.env(SERVER_PROGRAM, programs_folder()?.join("milepost"));
+    command.env_remove("CARGO_TARGET_DIR").arg("--").args(tests.split(' '));
+    // It fails when a change passes, which is counted here.
+    command.status().map_err(|error| format!("cargo mutants: {error}"))?;
+    let list = |name: &str| -> Result<Vec<String>, String> {
+        let path = output.join("mutants.out").join(name);
+        let text = fs::read_to_string(&path);
+        let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
+    let noticed = list("caught.txt")?.len() + list("timeout.txt")?.len();
+    Ok(Outcomes { noticed, unviable: list("unviable.txt")?.len(), missed: list("missed.txt")? })
+}
+
+/// A text as a regular expression that matches it alone
+fn escaped(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || character == ' ';
+    let escape = |character| match is_plain(character) {
+        true => character.to_string(),
+        false => format!("\\{character}"),
+    };
+    text.chars().map(escape).collect()
+}
+
+/// Prints the changes that passed by module, and fails if they are too many
+fn report(missed: &[String], viable: usize) -> Result<(), String> {
+    let mut modules: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in missed {
+        println!("passed: {name}");
+        *modules.entry(module_of(name)).or_default() += 1;
+    }
+    let noticed = viable - missed.len().min(viable);
+    println!("{noticed} of {viable} changes were noticed; passed by module: {modules:?}");
+    let is_enough = noticed * 100 >= viable * NOTICED;
+    let has_hole = modules.values().any(|count| *count > MAX_MISSED);
+    if is_enough && !has_hole { Ok(()) } else { Err("too many changes passed".into()) }
+}
+
+/// The crate and the module of a change, such as `core/src/status`
+fn module_of(name: &str) -> &str {
+    let end = name.match_indices('/').nth(2).map_or(name.len(), |(end, _)| end);
+    name.get(..end).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: &str = "core/src/status/compact.rs:59:5: replace a -> String with \"\".into()";
+
+    #[test]
+    fn a_name_is_matched_as_it_is() {
+        assert_eq!(escaped("a.rs:1:2: replace + with -"), "a\\.rs\\:1\\:2\\: replace \\+ with \\-");
+        assert_eq!(module_of(NAME), "core/src/status");
+        assert_eq!(module_of("core/src/lib.rs:1: replace"), "core/src/lib.rs:1: replace");
+    }
+
+    #[test]
+    fn a_sample_with_holes_fails() {
+        let missed = vec![NAME.to_owned(); 3];
+        assert!(report(&missed[..2], 100).is_ok());
+        assert!(report(&missed, 100).is_err(), "three of a module");
+        assert!(report(&missed[..2], 49).is_err(), "95.9 %");
+    }
+}
