@@ -18,5 +18,6 @@ mod simulation;
 mod status;
 mod validity;
 mod vectors;
+mod verification;
 mod watch;
 mod wire;

@@ -11,6 +11,7 @@ use super::plan::PlanImport;
 use super::summary::OutcomeSummary;
 use super::{BlockImport, ImportSettings};
 use crate::codec::json::Reader;
+use crate::config::TrackedShards;
 use crate::primitives::{CryptoHash, ShardId};
 use crate::proof::{
     BlockCheck, BlockCheckBuilder, OutcomeLinks, ReadOutcome, VerificationResult, check_block,
@@ -80,6 +81,8 @@ impl BlockVerifier {
 
     /// Checks a block message that is about to be imported; `None` with [`VerifyMode::Off`]
     ///
+    /// A message without some new chunks, as a partial feed has it, is unverifiable.
+    ///
     /// # Errors
     ///
     /// With [`VerifyMode::Strict`], which member of the block is wrong.
@@ -110,7 +113,15 @@ impl BlockVerifier {
         let content = BlockContent::read_observed(message, &settings, &mut builder);
         let check = if content.is_ok() { builder.check() } else { None };
         // The reason why a shard is not verified is found by a check of its own.
-        let check = check.unwrap_or_else(|| check_block(message));
+        let mut check = check.unwrap_or_else(|| check_block(message));
+        // Without a list of chunks only the check finds that some are missing.
+        if settings.required_shards() == TrackedShards::ALL
+            && check.lacks_chunks
+            && content.is_ok()
+            && let VerificationResult::Unverifiable(error) = check.result
+        {
+            check.result = VerificationResult::Wrong(error);
+        }
         let verification = self.link(&check);
         let import = match &verification.result {
             VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => {
@@ -163,8 +174,8 @@ impl<'text> Observer<'text> for BlockCheckBuilder<'text> {
         });
     }
 
-    fn end_shard(&mut self, shard_id: Option<ShardId>) {
-        self.end_shard(shard_id);
+    fn end_shard(&mut self, shard_id: Option<ShardId>, has_chunk: bool) {
+        self.end_shard(shard_id, has_chunk);
     }
 }
 
@@ -224,7 +235,7 @@ mod tests {
     #[test]
     #[cfg(feature = "track-shards")]
     fn a_block_of_a_partial_feed_is_not_wrong_in_one_pass_and_in_two() {
-        let tracked = crate::config::TrackedShards::new([0]).unwrap();
+        let tracked = TrackedShards::new([0]).unwrap();
         let settings = ImportSettings::default().with_track_shards(tracked);
         let mut partial = 0;
         for message in messages().take(20) {

@@ -2,18 +2,22 @@
 //!
 //! The hash is computed from the header, the roots in the header from the headers of the chunks,
 //! and each outcome has to lead to the root of its shard. That root is in a later block only, so it
-//! is returned to be compared there. Nothing of the message is changed or kept.
+//! is returned to be compared there. Nothing of the message is changed or kept. What is missing or
+//! malformed ends no other comparison.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::{fmt, iter};
 
 use super::LightHeader;
 use super::chunk::{ChunkHeader, ChunkRoots};
-use super::header::BlockHeaderView;
+use super::header::{BlockHeaderView, HashCheck, HeaderVersion, may_be_missing};
+use super::header_json::{FoundHeader, missing_field};
 use super::merkle::parents;
-use super::message::{Message, Shard, Step, chunk_header};
+use super::message::{ChunkList, FoundChunk, Message, Outcome, Shard, Step, chunk_header};
 use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{CryptoHash, ShardId};
 use crate::{Error, ErrorKind};
@@ -42,6 +46,64 @@ pub struct BlockCheck {
     /// The `outcome_root` of each chunk header, in the order of the shard layout; those of chunks
     /// that are missing are of earlier chunks
     pub chunk_outcome_roots: Vec<CryptoHash>,
+    /// Whether new chunks of some shards are not there, as in messages of a partial feed
+    pub lacks_chunks: bool,
+    /// What the members are compared with that the header of the parent has
+    pub(super) members: PresentMembers,
+}
+
+/// The members of a message that not every block has, or that this one lacks
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct PresentMembers {
+    pub(super) epoch_id: CryptoHash,
+    /// The version of the header, if that has the hash that it states
+    pub(super) version: Option<HeaderVersion>,
+    /// The first member that each later version of the header has, and this one lacks
+    pub(super) lacking: Vec<(HeaderVersion, &'static str)>,
+    /// Whether the hash is another one, which a member that is missing could explain
+    pub(super) has_other_hash: bool,
+    /// Whether the headers of the chunks are listed in the block
+    pub(super) has_chunk_list: bool,
+    /// A member that every block has, and this one lacks
+    pub(super) missing: Option<Error>,
+}
+
+/// What is found in a message; of each kind the first
+#[derive(Default)]
+struct Findings {
+    wrong: Option<Error>,
+    /// A member that every block has
+    missing: Option<Error>,
+    /// Of an unknown version, or a member that not every block has
+    unknown: Option<Error>,
+}
+
+impl Findings {
+    fn wrong(&mut self, error: Error) {
+        self.wrong.get_or_insert(error);
+    }
+
+    fn missing(&mut self, error: Error) {
+        self.missing.get_or_insert(error);
+    }
+
+    fn unknown(&mut self, error: Error) {
+        self.unknown.get_or_insert(error);
+    }
+
+    /// Adds that the header of the chunk at this place lacks a member, if it does
+    fn chunk(&mut self, chunk: &FoundChunk, place: impl FnOnce() -> String) {
+        if let Some(name) = chunk.lacking() {
+            self.missing(Error::new(ErrorKind::Schema, missing_field(name)).at(place()));
+        }
+    }
+
+    /// Adds why something cannot be read
+    fn unread(&mut self, error: &ReadError, text: &str) {
+        let is_lacking = error.is_lacking();
+        let error = error.clone().into_error(text);
+        if is_lacking { self.missing(error) } else { self.wrong(error) }
+    }
 }
 
 /// Whether the members of a message agree with the hash of its block
@@ -50,9 +112,9 @@ pub struct BlockCheck {
 pub enum VerificationResult {
     /// They agree
     Verified,
-    /// A member that is needed is missing, or is of a form that is not known; which one
+    /// A member that is needed is missing, or of a version that is not known; which one
     Unverifiable(Error),
-    /// They do not agree; which member, what was expected and what was found
+    /// They do not agree, or one is malformed; which member, what was expected and what was found
     Wrong(Error),
 }
 
@@ -69,8 +131,9 @@ pub struct OutcomeRoot {
 /// Checks a block message against the hash of its block
 ///
 /// Costs a hash for each outcome, log and step of a path, and the decoding of all outcomes; a
-/// message is read once more. Bounded by the message. A message that lacks the new chunk of a
-/// shard, as those of a partial feed do, is unverifiable; its other members are checked first.
+/// message is read once more. Bounded by the message. A message that lacks a member, or the new
+/// chunk of a shard, as those of a partial feed do, is unverifiable unless another member is wrong;
+/// [`OutcomeLinks`](super::OutcomeLinks) demands the members that its parent has.
 ///
 /// ```
 /// use milepost_protocol::proof::{VerificationResult, check_block};
@@ -83,15 +146,15 @@ pub struct OutcomeRoot {
 /// ```
 pub fn check_block(message: &[u8]) -> BlockCheck {
     let mut check = BlockCheck::new();
-    if let Err(stop) = check.read(message) {
-        check.result = stop;
+    if let Err(error) = check.read(message) {
+        check.result = VerificationResult::Unverifiable(error);
     }
     check
 }
 
 impl BlockCheck {
     /// A check that has found nothing wrong so far
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             result: VerificationResult::Verified,
             hashes: None,
@@ -100,186 +163,327 @@ impl BlockCheck {
             confirmed_roots: Vec::new(),
             light_header: None,
             chunk_outcome_roots: Vec::new(),
+            lacks_chunks: false,
+            members: PresentMembers::default(),
         }
     }
 
-    fn read(&mut self, message: &[u8]) -> Result<(), VerificationResult> {
+    fn read(&mut self, message: &[u8]) -> Result<(), Error> {
         let text = str::from_utf8(message).map_err(|error| {
-            let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to());
-            VerificationResult::Unverifiable(error)
+            Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
         })?;
-        let message = Message::read(text)
-            .map_err(|error| VerificationResult::Unverifiable(error.into_error(text)))?;
+        let message = Message::read(text).map_err(|error| error.into_error(text))?;
         self.run(text, message)
     }
 
     /// Checks what was read of a message with this text
-    pub(super) fn run(
-        &mut self,
-        text: &str,
-        message: Message<'_>,
-    ) -> Result<(), VerificationResult> {
-        let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
+    ///
+    /// # Errors
+    ///
+    /// The header is no JSON object.
+    pub(super) fn run(&mut self, text: &str, message: Message<'_>) -> Result<(), Error> {
         let Message { header, chunks, shards } = message;
-        let header = BlockHeaderView::from_json(header).map_err(unverifiable("block.header"))?;
-        self.hashes = Some((header.hash, header.prev_hash));
-        let new_chunks = match (&chunks, &shards) {
-            (None, Ok(shards)) => shards.iter().filter(|it| it.chunk_header.is_some()).count(),
-            _ => header.chunk_mask.len(),
-        };
-        let chunks = match (chunks, &shards) {
-            (Some(chunks), _) => chunks,
+        let found = BlockHeaderView::find(header).map_err(|error| error.at("block.header"))?;
+        let mut findings = Findings::default();
+        self.members.has_chunk_list = chunks.is_some();
+        let shards = shards.unwrap_or_else(|error| {
+            findings.unread(&error, text);
+            Vec::new()
+        });
+        let are_shards_read = findings.wrong.is_none() && findings.missing.is_none();
+        let of_shards = core::mem::take(&mut findings);
+        let chunks = match chunks {
+            Some(ChunkList { chunks, error }) => {
+                if let Some(error) = error {
+                    findings.wrong(error.into_error(text));
+                }
+                for (index, chunk) in chunks.iter().enumerate() {
+                    findings.chunk(chunk, || format!("block.chunks[{index}]"));
+                }
+                chunks
+            }
             // Messages made before 2022 have the headers of new chunks only, and those of a partial
             // feed not even these.
-            (None, Ok(shards)) if shards.len() == header.chunk_mask.len() => {
-                chunks_of_shards(shards)?
-            }
-            (None, _) => Vec::new(),
+            None => chunks_of_shards(&shards, &mut findings),
         };
+        self.check_header(&found, &chunks, &mut findings);
+        findings.wrong = findings.wrong.or(of_shards.wrong);
+        findings.missing = findings.missing.or(of_shards.missing);
+        self.check_shards(&found, &chunks, &shards, are_shards_read, &mut findings);
+        self.members.missing = findings.missing.clone();
+        self.result = match (findings.wrong, findings.missing.or(findings.unknown)) {
+            (Some(error), _) => VerificationResult::Wrong(error),
+            (None, Some(error)) => VerificationResult::Unverifiable(error),
+            (None, None) => VerificationResult::Verified,
+        };
+        Ok(())
+    }
+
+    /// Compares the header with the headers of the chunks and with its hash
+    fn check_header(
+        &mut self,
+        found: &FoundHeader,
+        chunks: &[FoundChunk],
+        findings: &mut Findings,
+    ) {
+        let header = &found.view;
+        if found.has("hash") && found.has("prev_hash") {
+            self.hashes = Some((header.hash, header.prev_hash));
+        }
+        self.members.epoch_id = header.epoch_id;
+        let at_header = |error: Error| error.at("block.header");
+        // Members of another name are those of a header version that is not known here.
+        let is_known = header.unknown_fields.is_empty();
+        if let Some(error) = found.malformed.clone().map(at_header) {
+            if is_known { findings.wrong(error) } else { findings.unknown(error) }
+        }
+        if let Some(name) = found.missing {
+            let error = at_header(Error::new(ErrorKind::Schema, missing_field(name)));
+            if is_known { findings.missing(error) } else { findings.unknown(error) }
+        }
         if chunks.len() > MAX_CHUNKS {
-            return Err(missing("block.chunks", format_args!("more than {MAX_CHUNKS}")));
+            findings.wrong(too_many("block.chunks"));
+        } else if self.members.has_chunk_list || chunks.len() == header.chunk_mask.len() {
+            self.check_chunks(found, chunks, findings);
         }
-        // Without all of them there are no roots to compare.
-        if !chunks.is_empty() {
-            self.shard_ids = chunks.iter().map(|chunk| chunk.shard_id).collect();
-            self.chunk_outcome_roots = chunks.iter().map(|chunk| chunk.outcome_root).collect();
-            check_roots(&header, &chunks)?;
+        let included = new_chunks(header) as u64;
+        let has_number = found.has("chunk_mask") && found.has("chunks_included");
+        if has_number && header.chunks_included != included {
+            let error = wrong("chunks_included", included, header.chunks_included);
+            findings.wrong(at_header(error));
         }
-        match header.light_header() {
-            Ok(Some(light_header)) => self.light_header = Some(light_header),
-            Ok(None) => {
-                let detail = format!("the header has another hash than {}", header.hash);
-                return Err(VerificationResult::Wrong(
-                    Error::new(ErrorKind::Chain, detail).at("block.header.hash"),
-                ));
+        if found.malformed.is_some() || !found.unread.is_empty() {
+            return;
+        }
+        match header.check_hash() {
+            HashCheck::Valid(version, light_header) => {
+                self.light_header = Some(light_header);
+                self.members.version = Some(version);
             }
-            Err(reason) => return Err(missing("block.header", reason)),
+            HashCheck::Unknown(detail) => {
+                findings.unknown(at_header(Error::new(ErrorKind::Schema, detail)));
+                return;
+            }
+            HashCheck::Lacking(name) => {
+                self.members.has_other_hash = true;
+                findings.unknown(at_header(may_be_missing(name)));
+            }
+            HashCheck::Wrong => findings.wrong(other_hash(header.hash)),
         }
-        let shards = shards.map_err(unread)?;
+        let versions = HeaderVersion::ALL.into_iter();
+        self.members.lacking =
+            versions.filter_map(|version| Some((version, header.lacking(version)?))).collect();
+    }
+
+    /// Compares the header with the headers of all chunks
+    fn check_chunks(
+        &mut self,
+        found: &FoundHeader,
+        chunks: &[FoundChunk],
+        findings: &mut Findings,
+    ) {
+        let headers: Vec<_> = chunks.iter().map(|chunk| chunk.header).collect();
+        if chunks.iter().all(|chunk| chunk.has(&["shard_id"])) {
+            self.shard_ids = headers.iter().map(|chunk| chunk.shard_id).collect();
+        }
+        if chunks.iter().all(|chunk| chunk.has(&["outcome_root"])) {
+            self.chunk_outcome_roots = headers.iter().map(|chunk| chunk.outcome_root).collect();
+        }
+        if let Err(error) = check_roots(found, chunks, &headers) {
+            findings.wrong(error);
+        }
+    }
+
+    /// Compares the outcomes of the shards with each other, and finds what their roots are
+    fn check_shards(
+        &mut self,
+        found: &FoundHeader,
+        chunks: &[FoundChunk],
+        shards: &[Shard<'_>],
+        are_shards_read: bool,
+        findings: &mut Findings,
+    ) {
         if shards.len() > MAX_CHUNKS {
-            return Err(missing("shards", format_args!("more than {MAX_CHUNKS}")));
+            return findings.wrong(too_many("shards"));
         }
-        let roots = shards.iter().enumerate().map(|(index, shard)| {
-            let root = shard
-                .root(header.hash)
-                .map_err(|result| result.at(format_args!("shards[{index}]")))?;
-            Ok(OutcomeRoot { shard_id: shard.id, root })
-        });
-        let mut roots = roots.collect::<Result<Vec<_>, _>>()?;
+        let header = &found.view;
+        let block_hash = found.has("hash").then_some(header.hash);
+        let mut roots: Vec<_> = shards
+            .iter()
+            .enumerate()
+            .map(|(index, shard)| {
+                let mut of_shard = Findings::default();
+                let root = shard.root(block_hash, &mut of_shard);
+                let at = |error: Error| error.at(format_args!("shards[{index}]"));
+                of_shard.wrong.map(at).into_iter().for_each(|error| findings.wrong(error));
+                of_shard.unknown.map(at).into_iter().for_each(|error| findings.unknown(error));
+                (index, root)
+            })
+            .collect();
+        if !found.has("height") || chunks.len() > MAX_CHUNKS {
+            return;
+        }
+        let is_new = |chunk: &&FoundChunk| chunk.header.height_included == header.height;
         let mut absent = None;
-        for chunk in chunks.iter().filter(|chunk| chunk.height_included == header.height) {
-            let shard_id = chunk.shard_id;
-            self.confirmed_roots.push(OutcomeRoot { shard_id, root: chunk.outcome_root });
-            match roots.iter().position(|root| root.shard_id == shard_id) {
-                Some(index) => self.outcome_roots.push(roots.swap_remove(index)),
+        for chunk in chunks.iter().filter(is_new) {
+            let FoundChunk { header: ChunkHeader { shard_id, outcome_root, .. }, .. } = *chunk;
+            if !chunk.has(&["shard_id", "height_included"]) {
+                continue;
+            }
+            if chunk.has(&["outcome_root"]) {
+                self.confirmed_roots.push(OutcomeRoot { shard_id, root: outcome_root });
+            }
+            match roots.iter().position(|(index, _)| shards[*index].id == shard_id) {
+                Some(position) => {
+                    let (_, root) = roots.swap_remove(position);
+                    self.outcome_roots.extend(root.map(|root| OutcomeRoot { shard_id, root }));
+                }
                 None => absent = absent.or(Some(shard_id)),
             }
         }
+        let is_listed = chunks.iter().all(|chunk| chunk.has(&["shard_id", "height_included"]));
+        if self.members.has_chunk_list && is_listed && findings.wrong.is_none() {
+            // What is left has no new chunk.
+            roots.sort_unstable_by_key(|(index, _)| *index);
+            if let Some((index, _)) = roots.iter().find(|(index, _)| shards[*index].is_filled()) {
+                let detail = format!("shard {} has no new chunk in the block", shards[*index].id);
+                let error = Error::new(ErrorKind::Chain, detail);
+                findings.wrong(error.at(format_args!("shards[{index}]")));
+            }
+        }
+        if !are_shards_read {
+            return;
+        }
         // The roots of the shards that are there are compared all the same.
-        match absent {
-            Some(shard_id) => {
-                let detail = format!("shard {shard_id} has a new chunk, which is not there");
-                Err(missing("shards", detail))
+        let detail = match absent {
+            Some(shard_id) => format!("shard {shard_id} has a new chunk, which is not there"),
+            None if chunks.iter().filter(is_new).count() < new_chunks(header) => {
+                "some new chunks are not there".into()
             }
-            None if new_chunks < header.chunk_mask.iter().filter(|is_new| **is_new).count() => {
-                Err(missing("shards", "some new chunks are not there"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the header has the hash that it states, and what it confirms can be compared
-    pub(super) fn is_linked(&self) -> bool {
-        match self.result {
-            VerificationResult::Verified => true,
-            // The shards are the last that is read, so only a new chunk is missing.
-            VerificationResult::Unverifiable(_) => !self.confirmed_roots.is_empty(),
-            VerificationResult::Wrong(_) => false,
-        }
+            None => return,
+        };
+        self.lacks_chunks = true;
+        findings.unknown(Error::new(ErrorKind::Schema, detail).at("shards"));
     }
 }
 
-impl VerificationResult {
-    fn at(self, path: impl fmt::Display) -> Self {
-        match self {
-            Self::Verified => self,
-            Self::Unverifiable(error) => Self::Unverifiable(error.at(path)),
-            Self::Wrong(error) => Self::Wrong(error.at(path)),
-        }
-    }
-}
-
-/// The headers of the chunks, if every shard has a new one; none if not
-fn chunks_of_shards(shards: &[Shard<'_>]) -> Result<Vec<ChunkHeader>, VerificationResult> {
+/// The headers of new chunks, as their shards have them
+fn chunks_of_shards(shards: &[Shard<'_>], findings: &mut Findings) -> Vec<FoundChunk> {
     let mut chunks = Vec::with_capacity(shards.len());
-    for shard in shards {
-        let Some(header) = shard.chunk_header else { return Ok(Vec::new()) };
-        let chunk = chunk_header(&mut Reader::new(header))
-            .map_err(|error| VerificationResult::Unverifiable(error.into_error(header)))?;
-        chunks.push(chunk);
+    for (index, shard) in shards.iter().enumerate() {
+        let Some(header) = shard.chunk_header else { continue };
+        let place = || format!("shards[{index}].chunk.header");
+        match chunk_header(&mut Reader::new(header)) {
+            Ok(chunk) => {
+                findings.chunk(&chunk, place);
+                chunks.push(chunk);
+            }
+            Err(error) => findings.wrong(error.into_error(header).at(place())),
+        }
     }
-    Ok(chunks)
+    chunks
 }
 
-fn unverifiable(path: &str) -> impl Fn(Error) -> VerificationResult {
-    move |error| VerificationResult::Unverifiable(error.at(path))
+/// Number of new chunks by the header
+fn new_chunks(header: &BlockHeaderView) -> usize {
+    header.chunk_mask.iter().filter(|is_new| **is_new).count()
 }
 
-fn missing(path: &str, detail: impl fmt::Display) -> VerificationResult {
-    VerificationResult::Unverifiable(Error::new(ErrorKind::Schema, detail).at(path))
+fn too_many(path: &str) -> Error {
+    Error::new(ErrorKind::Limit, format_args!("more than {MAX_CHUNKS}")).at(path)
 }
 
-fn wrong(path: impl fmt::Display, expected: CryptoHash, found: CryptoHash) -> VerificationResult {
-    let detail = format!("expected {expected}, found {found}");
-    VerificationResult::Wrong(Error::new(ErrorKind::Chain, detail).at(path))
+/// That a header has another hash than it states
+pub(super) fn other_hash(hash: CryptoHash) -> Error {
+    let detail = format!("the header has another hash than {hash}");
+    Error::new(ErrorKind::Chain, detail).at("block.header.hash")
+}
+
+fn wrong(path: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::Chain, format_args!("expected {expected}, found {found}")).at(path)
 }
 
 /// Compares the roots in the header with those of the chunks
-fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), VerificationResult> {
-    let roots = ChunkRoots::new(chunks);
+fn check_roots(
+    found: &FoundHeader,
+    chunks: &[FoundChunk],
+    headers: &[ChunkHeader],
+) -> Result<(), Error> {
+    let header = &found.view;
+    let roots = ChunkRoots::new(headers);
     // A node writes zero into a genesis block in place of the root of its chunks, which follow no
     // outcome. The block hash covers it.
     let is_genesis = header.prev_hash == CryptoHash::ZERO;
     let has_no_root = is_genesis && header.outcome_root == CryptoHash::ZERO;
     let outcome_root = if has_no_root { CryptoHash::ZERO } else { roots.outcome_root };
-    let roots = [
-        ("chunk_headers_root", roots.chunk_headers_root, header.chunk_headers_root),
-        ("chunk_tx_root", roots.chunk_tx_root, header.chunk_tx_root),
-        ("chunk_receipts_root", roots.chunk_receipts_root, header.chunk_receipts_root),
-        ("prev_state_root", roots.prev_state_root, header.prev_state_root),
-        ("outcome_root", outcome_root, header.outcome_root),
-    ];
-    for (member, expected, found) in roots {
-        if expected != found {
-            return Err(wrong(format_args!("block.header.{member}"), expected, found));
+    let hash_and_height = ["chunk_hash", "height_included"];
+    for (member, leaf, expected, stated) in [
+        (
+            "chunk_headers_root",
+            &hash_and_height[..],
+            roots.chunk_headers_root,
+            header.chunk_headers_root,
+        ),
+        ("chunk_tx_root", &["tx_root"], roots.chunk_tx_root, header.chunk_tx_root),
+        (
+            "chunk_receipts_root",
+            &["outgoing_receipts_root"],
+            roots.chunk_receipts_root,
+            header.chunk_receipts_root,
+        ),
+        ("prev_state_root", &["prev_state_root"], roots.prev_state_root, header.prev_state_root),
+        ("outcome_root", &["outcome_root"], outcome_root, header.outcome_root),
+    ] {
+        let is_there = found.has(member) && chunks.iter().all(|chunk| chunk.has(leaf));
+        if is_there && expected != stated {
+            return Err(wrong(member, expected, stated).at("block.header"));
         }
     }
-    let mask = chunks.iter().map(|chunk| chunk.height_included == header.height);
+    let has_heights = chunks.iter().all(|chunk| chunk.has(&["height_included"]));
+    if !has_heights || !found.has("height") || !found.has("chunk_mask") {
+        return Ok(());
+    }
+    let mask = headers.iter().map(|chunk| chunk.height_included == header.height);
     if !mask.eq(header.chunk_mask.iter().copied()) {
         let error = Error::new(ErrorKind::Chain, "not the mask of the new chunks");
-        return Err(VerificationResult::Wrong(error.at("block.header.chunk_mask")));
+        return Err(error.at("block.header.chunk_mask"));
     }
     Ok(())
 }
 
 impl Shard<'_> {
-    /// The root to which all outcomes lead; zero without outcomes
-    fn root(&self, block_hash: CryptoHash) -> Result<CryptoHash, VerificationResult> {
+    /// Whether it has what only a shard with a new chunk has
+    const fn is_filled(&self) -> bool {
+        self.has_chunk || !self.outcomes.is_empty()
+    }
+
+    /// The root to which all outcomes lead; zero without outcomes, `None` if they contradict it
+    fn root(&self, block_hash: Option<CryptoHash>, findings: &mut Findings) -> Option<CryptoHash> {
         let mut leaves = Vec::with_capacity(self.outcomes.len());
         for outcome in &self.outcomes {
-            let at = |result: VerificationResult| result.at(format_args!("outcome {}", outcome.id));
-            if outcome.block_hash != block_hash {
-                return Err(at(wrong("block_hash", block_hash, outcome.block_hash)));
+            let at = |error: Error| error.at(format_args!("outcome {}", outcome.id));
+            if let Some(hash) = block_hash.filter(|hash| *hash != outcome.block_hash) {
+                findings.wrong(at(wrong("block_hash", hash, outcome.block_hash)));
             }
             if let Some(executed) = outcome.executed.filter(|executed| *executed != outcome.id) {
-                return Err(at(wrong("id", executed, outcome.id)));
+                findings.wrong(at(wrong("id", executed, outcome.id)));
             }
-            let Some(leaf) = outcome.leaf else {
-                return Err(at(missing("status", "no known variant")));
-            };
-            leaves.push(leaf);
+            if outcome.leaf.is_none() {
+                let error = Error::new(ErrorKind::Schema, "no known variant").at("status");
+                findings.unknown(at(error));
+            }
+            leaves.push(outcome.leaf);
         }
-        self.root_of_tree(&leaves).ok_or_else(|| self.contradiction(&leaves))
+        let known: Option<Vec<_>> = leaves.iter().copied().collect();
+        let root = known.and_then(|leaves| self.root_of_tree(&leaves));
+        if root.is_none() {
+            let (root, error) = self.contradiction(&leaves);
+            if let Some(error) = error {
+                findings.wrong(error);
+            }
+            return root;
+        }
+        root
     }
 
     /// The path of each outcome
@@ -316,21 +520,41 @@ impl Shard<'_> {
         Some(nodes.first().copied().unwrap_or(CryptoHash::ZERO))
     }
 
-    /// Why these outcomes are not a tree: their paths lead to several roots, or some are missing
-    fn contradiction(&self, leaves: &[CryptoHash]) -> VerificationResult {
-        let mut root = None;
+    /// The root of these outcomes, and why they are not its tree: their paths lead to several
+    /// roots, or to one with other leaves
+    ///
+    /// Without an error if a leaf is not known: the others lead to the root.
+    fn contradiction(&self, leaves: &[Option<CryptoHash>]) -> (Option<CryptoHash>, Option<Error>) {
+        let mut ends = Vec::with_capacity(leaves.len());
         for ((outcome, leaf), path) in self.outcomes.iter().zip(leaves).zip(self.paths()) {
-            let at = |result: VerificationResult| result.at(format_args!("outcome {}", outcome.id));
+            let Some(leaf) = leaf else { continue };
             let Some(end) = Step::fold(*leaf, path) else {
-                return at(missing("proof", "a direction of no known variant"));
+                let error = Error::new(ErrorKind::Schema, "a direction of no known variant");
+                let place = format!("outcome {}", outcome.id);
+                return (None, Some(error.at("proof").at(place)));
             };
-            match root.replace(end) {
-                Some(other) if other != end => return at(wrong("proof", other, end)),
-                _ => {}
-            }
+            ends.push((end, outcome, *leaf));
         }
-        let detail = format!("their paths are not those of a tree of {} leaves", leaves.len());
-        missing("outcomes", detail)
+        // The root of most of them is right; of two, that of the leaf which the other's path has.
+        let mut counts = BTreeMap::new();
+        ends.iter().for_each(|(end, ..)| *counts.entry(*end).or_insert(0) += 1);
+        let siblings: BTreeSet<_> = self.steps.iter().map(|step| step.sibling).collect();
+        let weight = |(end, _, leaf): &(CryptoHash, &Outcome, CryptoHash)| {
+            (counts.get(end).copied(), siblings.contains(leaf))
+        };
+        let Some((root, ..)) = ends.iter().max_by_key(|found| weight(found)).copied() else {
+            return (None, None);
+        };
+        if let Some((end, outcome, _)) = ends.iter().find(|(end, ..)| *end != root) {
+            let place = format!("outcome {}", outcome.id);
+            return (None, Some(wrong("proof", root, *end).at(place)));
+        }
+        if ends.len() < leaves.len() {
+            return (Some(root), None);
+        }
+        let count = leaves.len();
+        let detail = format!("their paths prove others than the {count} that are here");
+        (None, Some(Error::new(ErrorKind::Chain, detail).at("outcomes")))
     }
 }
 

@@ -11,8 +11,7 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
-use super::chunk::ChunkHeader;
-use super::message::{Message, Outcome, Shard, Step, chunk_header, read_block};
+use super::message::{ChunkList, Message, Outcome, Shard, Step, read_block};
 use super::{BlockCheck, PartialExecutionOutcome, PartialExecutionStatus, VerificationResult};
 use crate::codec::base64::{self, Padding};
 use crate::codec::json::Reader;
@@ -41,9 +40,8 @@ pub struct ReadOutcome<'a> {
 pub struct BlockCheckBuilder<'t> {
     /// The text of the header
     header: Option<&'t str>,
-    /// The headers of the chunks, of which messages made before 2022 have those of new ones only
-    chunks: Option<Vec<ChunkHeader>>,
-    shard_chunks: Vec<ChunkHeader>,
+    /// The headers of the chunks, unless only those of new ones are there, in their shards
+    chunks: Option<ChunkList>,
     shards: Vec<Shard<'t>>,
     /// The outcomes since the last shard
     shard: Shard<'t>,
@@ -60,15 +58,15 @@ impl<'t> BlockCheckBuilder<'t> {
     /// Adds the block, which the reader is before
     pub fn block(&mut self, mut block: Reader<'t>) {
         (self.header, self.chunks) = read_block(&mut block).unwrap_or_default();
+        // The place of an error is found in the message.
+        self.has_failed |= self.chunks.as_ref().is_some_and(|list| list.error.is_some());
     }
 
     /// Begins a shard, which the reader is before
     pub fn shard(&mut self, mut shard: Reader<'t>) {
         if self.chunks.is_none() && !self.has_failed {
-            match read_chunk_header(&mut shard) {
-                Some(chunk) => self.shard_chunks.push(chunk),
-                None => self.has_failed = true,
-            }
+            self.shard.chunk_header = chunk_header_text(&mut shard);
+            self.has_failed = self.shard.chunk_header.is_none();
         }
     }
 
@@ -80,10 +78,10 @@ impl<'t> BlockCheckBuilder<'t> {
     }
 
     /// Ends a shard; without an id there is no check
-    pub fn end_shard(&mut self, id: Option<ShardId>) {
+    pub fn end_shard(&mut self, id: Option<ShardId>, has_chunk: bool) {
         self.has_failed |= id.is_none();
         let shard = mem::take(&mut self.shard);
-        self.shards.push(Shard { id: id.unwrap_or_default(), ..shard });
+        self.shards.push(Shard { id: id.unwrap_or_default(), has_chunk, ..shard });
     }
 
     /// Does not add what follows: there is no check
@@ -95,23 +93,17 @@ impl<'t> BlockCheckBuilder<'t> {
     pub fn check(self) -> Option<BlockCheck> {
         let header = self.header.filter(|_| !self.has_failed)?;
         let has_list = self.chunks.is_some();
-        let chunks = self.chunks.unwrap_or(self.shard_chunks);
-        let message = Message { header, chunks: Some(chunks), shards: Ok(self.shards) };
+        let message = Message { header, chunks: self.chunks, shards: Ok(self.shards) };
         let mut check = BlockCheck::new();
-        if let Err(stop) = check.run(header, message) {
-            let (VerificationResult::Unverifiable(error) | VerificationResult::Wrong(error)) =
-                &stop
-            else {
-                return None;
-            };
-            // Which outcome is named first is up to their order, which is another one here; without
-            // a list of chunks a partial feed lacks headers that the roots need.
-            if !has_list || error.path().starts_with("shards[") {
-                return None;
-            }
-            check.result = stop;
-        }
-        Some(check)
+        check.run(header, message).ok()?;
+        let (VerificationResult::Unverifiable(error) | VerificationResult::Wrong(error)) =
+            &check.result
+        else {
+            return Some(check);
+        };
+        // Which outcome is named first is up to their order, which is another one here; without a
+        // list of chunks a partial feed lacks headers that the roots need.
+        (has_list && !error.path().starts_with("shards[")).then_some(check)
     }
 
     /// `None` if the text is not as expected
@@ -200,8 +192,8 @@ impl<'t> BlockCheckBuilder<'t> {
     }
 }
 
-/// The header of the chunk of a shard; nothing after it is read
-fn read_chunk_header(shard: &mut Reader<'_>) -> Option<ChunkHeader> {
+/// The text of the header of the chunk of a shard; nothing after it is read
+fn chunk_header_text<'t>(shard: &mut Reader<'t>) -> Option<&'t str> {
     for name in ["chunk", "header"] {
         shard.open_object("").ok()?;
         let mut is_first = true;
@@ -212,7 +204,7 @@ fn read_chunk_header(shard: &mut Reader<'_>) -> Option<ChunkHeader> {
         }
         shard.colon().ok()?;
     }
-    chunk_header(shard).ok()
+    shard.raw().ok()
 }
 
 fn take_key(reader: &mut Reader<'_>, key: &str, is_first: bool) -> Option<()> {

@@ -5,11 +5,13 @@
 //! name: it follows from the members that are present, and where two versions have the same
 //! members, from the hash.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
+use crate::{Error, ErrorKind};
 
 use super::LightHeader;
 
@@ -112,7 +114,7 @@ pub struct ValidatorStakeView {
 
 /// A version of the header
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum HeaderVersion {
+pub(super) enum HeaderVersion {
     V1,
     V2,
     V3,
@@ -123,13 +125,35 @@ enum HeaderVersion {
 
 use HeaderVersion::{V1, V2, V3, V4, V5, V6};
 
+impl HeaderVersion {
+    pub(super) const ALL: [Self; 6] = [V1, V2, V3, V4, V5, V6];
+}
+
+/// What the hash of a header says about its members
+#[expect(clippy::large_enum_variant, reason = "made once per block, and taken apart at once")]
+pub(super) enum HashCheck {
+    /// They are those of this version
+    Valid(HeaderVersion, LightHeader),
+    /// They may be those of a version that is not known; why
+    Unknown(String),
+    /// They may be those of a version that has this member as well
+    Lacking(&'static str),
+    /// They are another header's
+    Wrong,
+}
+
+/// That a member may be missing, so the hash cannot be computed
+pub(super) fn may_be_missing(name: &str) -> Error {
+    Error::new(ErrorKind::Schema, format_args!("{name} may be missing"))
+}
+
 impl BlockHeaderView {
     /// Whether one of the header versions that have these members gives [`Self::hash`]
     ///
     /// # Errors
     ///
     /// Why the hash cannot be computed from what is here.
-    pub fn is_hash_valid(&self) -> Result<bool, &'static str> {
+    pub fn is_hash_valid(&self) -> Result<bool, Error> {
         self.light_header().map(|header| header.is_some())
     }
 
@@ -139,27 +163,60 @@ impl BlockHeaderView {
     /// # Errors
     ///
     /// Why the hash cannot be computed from what is here.
-    pub fn light_header(&self) -> Result<Option<LightHeader>, &'static str> {
-        let is_known = |proposal: &ValidatorStakeView| {
-            proposal.validator_stake_struct_version.as_deref().is_none_or(|version| version == "V1")
-        };
-        if !self.validator_proposals.iter().all(is_known) {
-            return Err("a validator proposal is of an unknown version");
+    pub fn light_header(&self) -> Result<Option<LightHeader>, Error> {
+        match self.check_hash() {
+            HashCheck::Valid(_, header) => Ok(Some(header)),
+            HashCheck::Wrong => Ok(None),
+            HashCheck::Unknown(detail) => Err(Error::new(ErrorKind::Schema, detail)),
+            HashCheck::Lacking(name) => Err(may_be_missing(name)),
+        }
+    }
+
+    /// Compares [`Self::hash`] with those of the header versions that have these members
+    pub(super) fn check_hash(&self) -> HashCheck {
+        let proposals = self.validator_proposals.iter();
+        let mut versions =
+            proposals.filter_map(|proposal| proposal.validator_stake_struct_version.as_deref());
+        if let Some(version) = versions.find(|version| *version != "V1") {
+            let detail = format!("a validator proposal is of the unknown version `{version}`");
+            return HashCheck::Unknown(detail);
         }
         let (newest, older) = self.versions();
-        let headers = [Some(newest), older].into_iter().flatten();
-        let mut headers = headers.map(|version| self.light_header_of(version));
-        if let Some(header) = headers.find(|header| header.hash() == self.hash) {
-            return Ok(Some(header));
+        for version in [Some(newest), older].into_iter().flatten() {
+            let header = self.light_header_of(version);
+            if header.hash() == self.hash {
+                return HashCheck::Valid(version, header);
+            }
+        }
+        if let Some(name) = self.unknown_fields.first() {
+            return HashCheck::Unknown(format!("`{name}` is in no known header version"));
         }
         // The protocol versions that introduced the members. The version of the epoch, which
         // decides, is not in the header; it is at most the producer's.
-        match self.latest_protocol_version {
-            72.. if self.chunk_endorsements.is_none() => Err("chunk_endorsements may be missing"),
-            63.. if self.block_body_hash.is_none() => Err("block_body_hash may be missing"),
-            _ if !self.unknown_fields.is_empty() => Err("members of no known header version"),
-            _ => Ok(None),
+        let newest_possible = match self.latest_protocol_version {
+            72.. => V6,
+            63.. => newest.max(V4),
+            _ => newest,
+        };
+        match self.lacking(newest_possible) {
+            Some(name) => HashCheck::Lacking(name),
+            None if self.latest_protocol_version < 85 && self.challenges_root.is_none() => {
+                HashCheck::Lacking("challenges_root")
+            }
+            None => HashCheck::Wrong,
         }
+    }
+
+    /// The first member that this header version has, and this header lacks
+    pub(super) fn lacking(&self, version: HeaderVersion) -> Option<&'static str> {
+        let members = [
+            ("chunk_endorsements", V5, self.chunk_endorsements.is_some()),
+            ("block_body_hash", V4, self.block_body_hash.is_some()),
+            ("block_ordinal", V3, self.block_ordinal.is_some()),
+            ("prev_height", V3, self.prev_height.is_some()),
+        ];
+        let mut members = members.into_iter();
+        members.find_map(|(name, first, is_there)| (version >= first && !is_there).then_some(name))
     }
 
     /// The hash by the newest header version that has these members

@@ -4,13 +4,15 @@
 //! version has are kept, because the hash of their version covers them. Not by serde, whose reader
 //! of so many members is a quarter of a module that only checks blocks.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
 use super::message::{hash, list, parsed, unsigned};
-use crate::Error;
 use crate::codec::json::{ReadError, Reader, Scalar};
 use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
+use crate::{Error, ErrorKind};
 
 /// Where a member goes; the optional ones may be missing, or null
 enum Field<'h> {
@@ -30,6 +32,26 @@ enum Field<'h> {
     Skipped,
 }
 
+/// What is read of a header, whatever else of it cannot be
+pub(super) struct FoundHeader {
+    /// With zeros in place of what is not there
+    pub(super) view: BlockHeaderView,
+    /// Why the first member that is malformed, or twice there, cannot be read
+    pub(super) malformed: Option<Error>,
+    /// The members of every header version that cannot be read; the missing ones among them follow
+    /// the malformed ones
+    pub(super) unread: Vec<&'static str>,
+    /// The first of them that is missing
+    pub(super) missing: Option<&'static str>,
+}
+
+impl FoundHeader {
+    /// Whether a member of every header version is there
+    pub(super) fn has(&self, name: &str) -> bool {
+        !self.unread.contains(&name)
+    }
+}
+
 impl BlockHeaderView {
     /// Reads a header
     ///
@@ -44,16 +66,44 @@ impl BlockHeaderView {
     /// assert_eq!(error.path(), "height");
     /// ```
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        let mut reader = Reader::new(text);
-        let mut header = Self::default();
-        header
-            .read(&mut reader)
-            .and_then(|()| reader.end())
-            .map_err(|error| error.into_error(text))?;
-        Ok(header)
+        let found = Self::find(text)?;
+        if let Some(error) = found.malformed {
+            return Err(error);
+        }
+        match found.missing {
+            Some(name) => Err(Error::new(ErrorKind::Schema, missing_field(name))),
+            None => Ok(found.view),
+        }
     }
 
-    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+    /// Reads what can be read of a header
+    ///
+    /// # Errors
+    ///
+    /// The text is no JSON object.
+    pub(super) fn find(text: &str) -> Result<FoundHeader, Error> {
+        let mut found = FoundHeader {
+            view: Self::default(),
+            malformed: None,
+            unread: Vec::new(),
+            missing: None,
+        };
+        let mut reader = Reader::new(text);
+        let read = found.view.read(&mut reader, &mut found.unread);
+        let (malformed, missing) = read
+            .and_then(|read| reader.end().map(|()| read))
+            .map_err(|error| error.into_error(text))?;
+        found.malformed = malformed.map(|error| error.into_error(text));
+        found.missing = missing;
+        Ok(found)
+    }
+
+    /// Reads the members; returns why the first malformed one is, and the first missing one
+    fn read(
+        &mut self,
+        reader: &mut Reader<'_>,
+        unread: &mut Vec<&'static str>,
+    ) -> Result<(Option<ReadError>, Option<&'static str>), ReadError> {
         let mut members = [
             ("approvals", Field::Approvals(&mut self.approvals)),
             ("block_body_hash", Field::OptionalHash(&mut self.block_body_hash)),
@@ -93,32 +143,53 @@ impl BlockHeaderView {
             ("validator_reward", Field::Skipped),
         ];
         let mut found = members.each_ref().map(|_| false);
+        let mut malformed = None;
         reader.open_object("an object for BlockHeaderView")?;
         let mut is_first = true;
         while let Some(key) = reader.key(is_first)? {
             is_first = false;
             let index = members.iter().position(|(name, _)| *name == key);
-            if index.is_some_and(|index| found[index]) {
-                return Err(reader.key_error(format_args!("duplicate field `{key}`")));
-            }
+            let twice = index
+                .filter(|index| found[*index])
+                .map(|_| reader.key_error(format_args!("duplicate field `{key}`")));
             reader.colon()?;
-            match index {
-                Some(index) => {
-                    found[index] = true;
-                    members[index].1.read(reader)?;
+            let Some(index) = index else {
+                self.unknown_fields.push(key.into_owned());
+                reader.raw()?;
+                continue;
+            };
+            found[index] = true;
+            let (start, (name, field)) = (*reader, &mut members[index]);
+            let read = match twice {
+                Some(error) => Err(error),
+                None => field.read(reader),
+            };
+            if let Err(error) = read {
+                *reader = start;
+                if reader.raw().is_err() {
+                    return Err(malformed.unwrap_or(error));
                 }
-                None => {
-                    self.unknown_fields.push(key.into_owned());
-                    reader.raw()?;
+                if field.is_required() {
+                    unread.push(name);
                 }
+                malformed.get_or_insert(error);
             }
         }
+        let first_missing = unread.len();
         let missing = members.iter().zip(found);
-        for ((name, _), _) in missing.filter(|((_, field), found)| field.is_required() && !found) {
-            reader.required(None::<()>, name)?;
-        }
-        Ok(())
+        unread.extend(
+            missing
+                .filter(|((_, field), found)| field.is_required() && !found)
+                .map(|((name, _), _)| name),
+        );
+        let missing = unread.get(first_missing).copied();
+        Ok((malformed, missing))
     }
+}
+
+/// The text of the error of [`Reader::required`]
+pub(super) fn missing_field(name: &str) -> String {
+    format!("missing field `{name}`")
 }
 
 impl Field<'_> {
@@ -232,9 +303,6 @@ fn slashed(reader: &mut Reader<'_>) -> Result<SlashedValidatorView, ReadError> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::format;
-    use alloc::string::String;
-
     use super::*;
 
     /// A header of the members that all versions have, and others
@@ -348,7 +416,8 @@ mod tests {
         assert_eq!(found.validator_proposals[0].validator_stake_struct_version, None);
         let with = valid.replace('}', ",\"validator_stake_struct_version\":\"V2\"}");
         let found = BlockHeaderView::from_json(&text(&with)).unwrap();
-        assert_eq!(found.is_hash_valid(), Err("a validator proposal is of an unknown version"));
+        let error = found.is_hash_valid().unwrap_err();
+        assert_eq!(error.detail(), "a validator proposal is of the unknown version `V2`");
         let error = BlockHeaderView::from_json(&text(&valid.replace("v.near", "V"))).unwrap_err();
         assert_eq!(error.path(), "validator_proposals[0].account_id");
     }

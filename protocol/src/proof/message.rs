@@ -18,15 +18,59 @@ pub(super) struct Message<'t> {
     /// The text of the block's header
     pub(super) header: &'t str,
     /// The headers of all chunks; `None` if the block does not have them
-    pub(super) chunks: Option<Vec<ChunkHeader>>,
+    pub(super) chunks: Option<ChunkList>,
     /// The shards, or why they cannot be read
     pub(super) shards: Result<Vec<Shard<'t>>, ReadError>,
+}
+
+/// The headers of a block's chunks
+#[derive(Default)]
+pub(super) struct ChunkList {
+    pub(super) chunks: Vec<FoundChunk>,
+    /// Why the list ends early
+    pub(super) error: Option<ReadError>,
+}
+
+/// The header of a chunk, as far as its members are there
+#[derive(Clone, Copy)]
+pub(super) struct FoundChunk {
+    /// With zeros in place of what is not there
+    pub(super) header: ChunkHeader,
+    /// Whether each of [`CHUNK_MEMBERS`] is there
+    found: [bool; CHUNK_MEMBERS.len()],
+}
+
+/// The members of a chunk's header that are read
+pub(super) const CHUNK_MEMBERS: [&str; 7] = [
+    "chunk_hash",
+    "outcome_root",
+    "outgoing_receipts_root",
+    "prev_state_root",
+    "tx_root",
+    "height_included",
+    "shard_id",
+];
+
+impl FoundChunk {
+    /// Whether these members are there
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        let mut members = CHUNK_MEMBERS.iter().zip(self.found);
+        members.all(|(name, found)| found || !names.contains(name))
+    }
+
+    /// The first member that is not there
+    pub(super) fn lacking(&self) -> Option<&'static str> {
+        let mut members = CHUNK_MEMBERS.iter().zip(self.found);
+        members.find_map(|(name, found)| (!found).then_some(*name))
+    }
 }
 
 /// A shard of a message
 #[derive(Default)]
 pub(super) struct Shard<'t> {
     pub(super) id: ShardId,
+    /// Whether it has a chunk
+    pub(super) has_chunk: bool,
     /// The text of the header of its new chunk
     pub(super) chunk_header: Option<&'t str>,
     pub(super) outcomes: Vec<Outcome>,
@@ -98,13 +142,24 @@ impl<'t> Message<'t> {
 /// The text of a block's header, and the headers of its chunks
 pub(super) fn read_block<'t>(
     reader: &mut Reader<'t>,
-) -> Result<(Option<&'t str>, Option<Vec<ChunkHeader>>), ReadError> {
+) -> Result<(Option<&'t str>, Option<ChunkList>), ReadError> {
     let (mut header, mut chunks) = (None, None);
     reader.object(&["header", "chunks"], "a block", &mut |index, reader| {
         if index == 0 {
             header = Some(reader.raw()?);
-        } else {
-            chunks = Some(list(reader, chunk_header)?);
+        } else if !reader.null()? {
+            let (start, mut list) = (*reader, ChunkList::default());
+            let read = each(reader, |reader| {
+                list.chunks.push(chunk_header(reader)?);
+                Ok(())
+            });
+            if let Err(error) = read {
+                // What else is in the message is read all the same.
+                *reader = start;
+                reader.raw()?;
+                list.error = Some(error);
+            }
+            chunks = Some(list);
         }
         Ok::<_, ReadError>(())
     })?;
@@ -112,35 +167,28 @@ pub(super) fn read_block<'t>(
 }
 
 /// The header of a chunk
-pub(super) fn chunk_header(reader: &mut Reader<'_>) -> Result<ChunkHeader, ReadError> {
-    const NAMES: [&str; 7] = [
-        "chunk_hash",
-        "outcome_root",
-        "outgoing_receipts_root",
-        "prev_state_root",
-        "tx_root",
-        "height_included",
-        "shard_id",
-    ];
+pub(super) fn chunk_header(reader: &mut Reader<'_>) -> Result<FoundChunk, ReadError> {
     let (mut hashes, mut numbers) = ([None; 5], [None; 2]);
-    reader.object(&NAMES, "a chunk header", &mut |index, reader| {
+    reader.object(&CHUNK_MEMBERS, "a chunk header", &mut |index, reader| {
         match hashes.get_mut(index) {
             Some(found) => *found = Some(hash(reader)?),
             None => numbers[index - hashes.len()] = Some(unsigned(reader)?),
         }
         Ok::<_, ReadError>(())
     })?;
-    let hash = |index: usize| reader.required(hashes[index], NAMES[index]);
-    let number = |index: usize| reader.required(numbers[index], NAMES[hashes.len() + index]);
-    Ok(ChunkHeader {
-        hash: hash(0)?,
-        outcome_root: hash(1)?,
-        outgoing_receipts_root: hash(2)?,
-        prev_state_root: hash(3)?,
-        tx_root: hash(4)?,
-        height_included: number(0)?,
-        shard_id: number(1)?,
-    })
+    let header = ChunkHeader {
+        hash: hashes[0].unwrap_or_default(),
+        outcome_root: hashes[1].unwrap_or_default(),
+        outgoing_receipts_root: hashes[2].unwrap_or_default(),
+        prev_state_root: hashes[3].unwrap_or_default(),
+        tx_root: hashes[4].unwrap_or_default(),
+        height_included: numbers[0].unwrap_or_default(),
+        shard_id: numbers[1].unwrap_or_default(),
+    };
+    let mut found = [false; CHUNK_MEMBERS.len()];
+    let are_there = hashes.iter().map(Option::is_some).chain(numbers.iter().map(Option::is_some));
+    found.iter_mut().zip(are_there).for_each(|(found, is_there)| *found = is_there);
+    Ok(FoundChunk { header, found })
 }
 
 fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
@@ -152,13 +200,17 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
         match index {
             0 => id = Some(unsigned(reader)?),
             1 if reader.null()? => {}
-            1 => reader.object(&["header", "transactions"], "a chunk", &mut |index, reader| {
-                if index == 0 {
-                    shard.chunk_header = Some(reader.raw()?);
-                    return Ok::<_, ReadError>(());
-                }
-                each(reader, |reader| shard.transaction(reader))
-            })?,
+            1 => {
+                shard.has_chunk = true;
+                let names = ["header", "transactions"];
+                reader.object(&names, "a chunk", &mut |index, reader| {
+                    if index == 0 {
+                        shard.chunk_header = Some(reader.raw()?);
+                        return Ok::<_, ReadError>(());
+                    }
+                    each(reader, |reader| shard.transaction(reader))
+                })?;
+            }
             _ => each(reader, |reader| executed.receipt(reader))?,
         }
         Ok::<_, ReadError>(())

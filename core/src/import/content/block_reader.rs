@@ -63,8 +63,8 @@ pub(in crate::import) trait Observer<'text>: Default {
     /// form than the message
     fn outcome(&mut self, _summary: &OutcomeSummary, _text: &str, _is_repaired: bool) {}
 
-    /// The end of a shard
-    fn end_shard(&mut self, _: Option<ShardId>) {}
+    /// The end of a shard, and whether it has a chunk
+    fn end_shard(&mut self, _: Option<ShardId>, _has_chunk: bool) {}
 }
 
 /// Without a check
@@ -175,7 +175,7 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         if chunk.is_some() {
             shard.required(outcomes, "receipt_execution_outcomes")?;
         }
-        self.observer.end_shard(shard_id);
+        self.observer.end_shard(shard_id, chunk.is_some());
         self.chunks.extend(chunk.and(shard_id));
         Ok(())
     }

@@ -46,6 +46,11 @@ impl ReadError {
         self.detail().starts_with("EOF")
     }
 
+    /// Whether an object lacks a member; see [`Reader::required`](super::Reader::required)
+    pub fn is_lacking(&self) -> bool {
+        self.detail().starts_with("missing field")
+    }
+
     /// Converts it to an error with a path; `text` is the whole text
     pub fn into_error(self, text: &str) -> Error {
         let ErrorFields { kind, read, detail } = *self.0;
