@@ -40,7 +40,8 @@ impl Chain {
         let imported = import.and_then(|import| import.run(&self.storage));
         let (batch, _) = imported.map_err(|error| error.to_string())?;
         self.storage.commit(batch).unwrap();
-        Ok(match found.expect("a check").result {
+        let Some(found) = found else { return Ok("not checked".into()) };
+        Ok(match found.result {
             VerificationResult::Verified => VERIFIED.into(),
             VerificationResult::Unverifiable(error) => format!("unverifiable: {error}"),
             VerificationResult::Wrong(error) => format!("wrong: {error}"),
@@ -359,5 +360,109 @@ fn the_outcome_that_is_changed_is_named() {
         let id = outcome["id"].as_str().unwrap().to_owned();
         let error = Chain::after(&blocks[..4]).import(&changed).unwrap_err();
         assert!(error.starts_with(&format!("shards[{shard}].outcome {id}.proof: ")), "{error}");
+    }
+}
+
+/// A transaction whose outcome is beside it: its shard and its index
+fn executed_transaction(block: &Value) -> (usize, usize) {
+    let shard = shard_with(block, TRANSACTIONS, 1);
+    let list = block["shards"][shard].pointer(TRANSACTIONS).unwrap().as_array().unwrap();
+    (shard, list.iter().position(|it| !it["outcome"].is_null()).unwrap())
+}
+
+#[test]
+fn a_transaction_of_another_account_than_its_executor_is_refused() {
+    let blocks = blocks(8);
+    let (shard, index) = executed_transaction(&blocks[4]);
+    let included = &blocks[4]["shards"][shard]["chunk"]["transactions"][index];
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let (hash, signer) =
+        (text(&included["transaction"]["hash"]), text(&included["transaction"]["signer_id"]));
+    let changed = |name: &str| {
+        let mut changed = blocks[4].clone();
+        let included = &mut changed["shards"][shard]["chunk"]["transactions"][index];
+        included["transaction"][name] = json!("eve.near");
+        changed
+    };
+    let place = format!("shards[{shard}].transaction {hash}");
+    let error = Chain::after(&blocks[..4]).import(&changed("signer_id")).unwrap_err();
+    let expected =
+        format!("{place}.signer_id: expected {signer}, which executed it, found eve.near");
+    assert_eq!(error, expected);
+    // Who receives it is known when its receipt arrives or is executed.
+    let mut chain = Chain::after(&blocks[..4]);
+    let changed = changed("receiver_id");
+    let mut later = [&changed].into_iter().chain(&blocks[5..]).map(|block| chain.import(block));
+    let error = later.find_map(Result::err).unwrap();
+    let receiver = text(&included["transaction"]["receiver_id"]);
+    let endings = [
+        format!("{place}.receiver_id: expected {receiver}, which executed it, found eve.near"),
+        format!(".receiver_id: expected eve.near, found {receiver}"),
+        format!(".executor_id: expected eve.near, found {receiver}"),
+    ];
+    assert!(endings.iter().any(|ending| error.ends_with(ending)), "{error}");
+}
+
+#[test]
+fn a_receipt_of_another_account_than_its_executor_is_refused() {
+    let blocks = blocks(5);
+    let shard = shard_with(&blocks[4], OUTCOMES, 2);
+    let executed = &blocks[4]["shards"][shard]["receipt_execution_outcomes"][1];
+    let id = executed["receipt"]["receipt_id"].as_str().unwrap();
+    let receiver = executed["receipt"]["receiver_id"].as_str().unwrap();
+    let expected = format!(
+        "shards[{shard}].receipt {id}.receiver_id: expected {receiver}, which executed it, found \
+         eve.near"
+    );
+    let mut changed = blocks[4].clone();
+    changed["shards"][shard]["receipt_execution_outcomes"][1]["receipt"]["receiver_id"] =
+        json!("eve.near");
+    assert_eq!(Chain::after(&blocks[..4]).import(&changed), Err(expected.clone()));
+    // In both of its places.
+    let everywhere = |receipt: &mut Value| {
+        if receipt["receipt_id"] == id {
+            receipt["receiver_id"] = json!("eve.near");
+        }
+    };
+    let chunk = changed["shards"][shard]["chunk"].as_object_mut().unwrap();
+    for name in ["receipts", "local_receipts", "instant_receipts"] {
+        if let Some(list) = chunk.get_mut(name).and_then(Value::as_array_mut) {
+            list.iter_mut().for_each(everywhere);
+        }
+    }
+    assert_eq!(Chain::after(&blocks[..4]).import(&changed), Err(expected));
+}
+
+#[test]
+fn an_outcome_without_the_body_of_its_receipt_is_refused_unless_its_parent_is_unknown() {
+    let blocks = blocks(5);
+    let shard = shard_with(&blocks[4], OUTCOMES, 2);
+    let id = blocks[4]["shards"][shard]["receipt_execution_outcomes"][1]["receipt"]["receipt_id"]
+        .as_str()
+        .unwrap();
+    let place = format!("shards[{shard}].receipt_execution_outcomes[1]");
+    for is_null in [false, true] {
+        let mut changed = blocks[4].clone();
+        let executed = &mut changed["shards"][shard]["receipt_execution_outcomes"][1];
+        match is_null {
+            true => executed["receipt"] = Value::Null,
+            false => drop(executed.as_object_mut().unwrap().remove("receipt")),
+        }
+        let chunk = changed["shards"][shard]["chunk"].as_object_mut().unwrap();
+        for name in ["receipts", "local_receipts", "instant_receipts"] {
+            if let Some(list) = chunk.get_mut(name).and_then(Value::as_array_mut) {
+                list.retain(|receipt| receipt["receipt_id"] != id);
+            }
+        }
+        let expected = format!("{place}: the body of receipt {id} is in no block");
+        for mode in [VerifyMode::Off, VerifyMode::Report, VerifyMode::Strict] {
+            let mut chain = Chain::new(mode);
+            for block in &blocks[..4] {
+                chain.import(block).unwrap();
+            }
+            assert_eq!(chain.import(&changed), Err(expected.clone()));
+        }
+        // Nothing says that the first block's receipts come from transactions.
+        assert_eq!(Chain::new(VerifyMode::Strict).import(&changed), Ok(VERIFIED.into()));
     }
 }

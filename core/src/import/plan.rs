@@ -26,7 +26,7 @@ use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{
-    BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, OutcomeRow, RowId,
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, OutcomeRow, ReceiptParent, RowId,
     encode_block_hash,
 };
 use crate::storage::{Key, Row, Table};
@@ -155,6 +155,9 @@ impl PlanImport {
                 ));
             }
         }
+        if parent.ordinal.is_some() {
+            self.check_bodies(&mut overlay)?;
+        }
         let point = self.content.point;
         overlay.put(block_key(point.hash), self.record().encode());
         let fork_block = ForkBlock { rows: self.content.rows.clone() };
@@ -264,6 +267,7 @@ impl PlanImport {
         for block in branch {
             apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?;
         }
+        self.check_bodies(&mut overlay)?;
         chain.head = Some(point);
         chain.all_final = self.settings.finality == FinalityRule::All;
         self.advance_last_final(&mut chain, &mut overlay)?;
@@ -271,6 +275,28 @@ impl PlanImport {
         prune_fork_blocks(&mut chain, &mut overlay);
         summary.last_final = chain.last_final;
         Ok(next_generation(summary, chain, overlay))
+    }
+
+    /// Checks that each receipt whose parent is known has its body
+    ///
+    /// A receipt of a parent before the first block, or in a shard that is not tracked, may be
+    /// without one.
+    fn check_bodies(&self, overlay: &mut WriteOverlay<'_, '_>) -> Result<(), Suspend> {
+        for (id, place) in &self.content.without_body {
+            let body = Key::hash(Table::Receipts, *id);
+            let has_body = self.content.rows.iter().any(|(row_id, _)| row_id.key() == body);
+            // It may be the outcome of a transaction in a block before.
+            if overlay.row(ReceiptParent::key(*id))?.is_some()
+                && !has_body
+                && overlay.row(body)?.is_none()
+                && overlay.row(Key::hash(Table::Transactions, *id))?.is_none()
+            {
+                let detail = format_args!("the body of receipt {id} is in no block");
+                let error = Error::new(ErrorKind::Schema, detail);
+                return Err(Suspend::Failed(error.at(place)));
+            }
+        }
+        Ok(())
     }
 
     /// Advances the last final block as far as the block's header proves
@@ -318,6 +344,11 @@ impl Restartable for PlanImport {
         let mut keys = [header.hash, header.prev_hash, last_final].map(block_key).to_vec();
         keys.push(ChainRecord::key());
         keys.extend(self.content.rows.iter().map(|(row_id, _)| row_id.key()));
+        let without_body = self.content.without_body.iter();
+        keys.extend(
+            without_body
+                .flat_map(|(id, _)| [ReceiptParent::key(*id), Key::hash(Table::Receipts, *id)]),
+        );
         overlay.prefetch(keys)?;
         let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
         if overlay.row(block_key(header.hash))?.is_some() {

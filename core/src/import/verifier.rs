@@ -157,6 +157,14 @@ impl<'text> Observer<'text> for BlockCheckBuilder<'text> {
         self.shard(shard);
     }
 
+    fn transaction(&mut self, hash: CryptoHash, text: &str) {
+        self.transaction(hash, text);
+    }
+
+    fn receipt(&mut self, id: CryptoHash, text: &str) {
+        self.receipt(id, text);
+    }
+
     fn outcome(&mut self, summary: &OutcomeSummary, text: &str, is_repaired: bool) {
         if is_repaired {
             return self.fail();

@@ -2,7 +2,7 @@
 //!
 //! The hash is computed from the header, the roots in the header from the headers of the chunks,
 //! and each outcome has to lead to the root of its shard. That root is in a later block only, so it
-//! is returned to be compared there. Nothing of the message is changed or kept. What is missing or
+//! is returned to be compared there, as is who has to execute what. Nothing of the message is changed or kept. What is missing or
 //! malformed ends no other comparison.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -14,6 +14,7 @@ use core::{fmt, iter};
 
 use super::LightHeader;
 use super::chunk::{ChunkHeader, ChunkRoots};
+use super::executors::Executors;
 use super::header::{BlockHeaderView, HashCheck, HeaderVersion, may_be_missing};
 use super::header_json::{FoundHeader, missing_field};
 use super::merkle::parents;
@@ -50,6 +51,7 @@ pub struct BlockCheck {
     pub lacks_chunks: bool,
     /// What the members are compared with that the header of the parent has
     pub(super) members: PresentMembers,
+    pub(super) executors: Executors,
 }
 
 /// The members of a message that not every block has, or that this one lacks
@@ -165,6 +167,7 @@ impl BlockCheck {
             chunk_outcome_roots: Vec::new(),
             lacks_chunks: false,
             members: PresentMembers::default(),
+            executors: Executors::default(),
         }
     }
 
@@ -320,6 +323,10 @@ impl BlockCheck {
                 (index, root)
             })
             .collect();
+        match Executors::of(shards) {
+            Ok(executors) => self.executors = executors,
+            Err(error) => findings.wrong(error),
+        }
         if !found.has("height") || chunks.len() > MAX_CHUNKS {
             return;
         }
@@ -539,7 +546,7 @@ impl Shard<'_> {
         let mut counts = BTreeMap::new();
         ends.iter().for_each(|(end, ..)| *counts.entry(*end).or_insert(0) += 1);
         let siblings: BTreeSet<_> = self.steps.iter().map(|step| step.sibling).collect();
-        let weight = |(end, _, leaf): &(CryptoHash, &Outcome, CryptoHash)| {
+        let weight = |(end, _, leaf): &(CryptoHash, &Outcome<'_>, CryptoHash)| {
             (counts.get(end).copied(), siblings.contains(leaf))
         };
         let Some((root, ..)) = ends.iter().max_by_key(|found| weight(found)).copied() else {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
-use super::message::{ChunkList, Message, Outcome, Shard, Step, read_block};
+use super::message::{ChunkList, Message, Outcome, Shard, Step, TransactionParties, read_block};
 use super::{BlockCheck, PartialExecutionOutcome, PartialExecutionStatus, VerificationResult};
 use crate::codec::base64::{self, Padding};
 use crate::codec::json::Reader;
@@ -74,6 +74,37 @@ impl<'t> BlockCheckBuilder<'t> {
     pub fn outcome(&mut self, outcome: &ReadOutcome<'_>) {
         if !self.has_failed {
             self.has_failed = self.read(outcome).is_none();
+        }
+    }
+
+    /// Adds a transaction of this shard, by its canonical text
+    pub fn transaction(&mut self, hash: CryptoHash, text: &str) {
+        let accounts = || {
+            let (rest, signer_id) = text.strip_suffix("\"}")?.rsplit_once(",\"signer_id\":\"")?;
+            let (rest, signature) = rest.strip_suffix('"')?.rsplit_once(",\"signature\":\"")?;
+            let (_, receiver_id) = rest.strip_suffix('"')?.rsplit_once(",\"receiver_id\":\"")?;
+            let texts = [signer_id, signature, receiver_id];
+            texts.into_iter().all(is_plain).then_some((signer_id, receiver_id))
+        };
+        match accounts() {
+            Some((signer_id, receiver_id)) => self.shard.transactions.push(TransactionParties {
+                hash,
+                signer_id: String::from(signer_id).into(),
+                receiver_id: String::from(receiver_id).into(),
+            }),
+            None => self.fail(),
+        }
+    }
+
+    /// Adds the body of a receipt in this shard, by its canonical text
+    pub fn receipt(&mut self, id: CryptoHash, text: &str) {
+        let receiver = || {
+            let (_, receiver_id) = text.strip_suffix("\"}")?.rsplit_once(",\"receiver_id\":\"")?;
+            is_plain(receiver_id).then(|| String::from(receiver_id))
+        };
+        match receiver() {
+            Some(receiver_id) => self.shard.receipts.push((id, receiver_id.into())),
+            None => self.fail(),
         }
     }
 
@@ -155,8 +186,15 @@ impl<'t> BlockCheckBuilder<'t> {
         reader.key(false).ok()?.is_none().then_some(())?;
         take_key(&mut reader, "\"proof\":", false)?;
         self.path(&mut reader)?;
-        let path_end = self.shard.steps.len();
-        self.shard.outcomes.push(Outcome { id, block_hash, executed: None, leaf, path_end });
+        self.shard.outcomes.push(Outcome {
+            id,
+            block_hash,
+            executed: None,
+            executor_id: String::from(executor_id).into(),
+            success_receipt_id: outcome.success_receipt_id,
+            leaf,
+            path_end: self.shard.steps.len(),
+        });
         Some(())
     }
 
@@ -205,6 +243,11 @@ fn chunk_header_text<'t>(shard: &mut Reader<'t>) -> Option<&'t str> {
         shard.colon().ok()?;
     }
     shard.raw().ok()
+}
+
+/// Whether a text has no escapes, and no quotation mark
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte != b'"' && byte != b'\\')
 }
 
 fn take_key(reader: &mut Reader<'_>, key: &str, is_first: bool) -> Option<()> {

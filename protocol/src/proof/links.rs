@@ -6,11 +6,14 @@
 //! to compare, and neither has a shard that a partial feed lacks. The version of headers never
 //! falls along a chain, so a member that the header of the parent has is demanded.
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::vec::Vec;
+use core::iter;
 
 use super::block::other_hash;
+use super::executors::{Executors, of_another};
 use super::header::HeaderVersion;
 use super::header_json::missing_field;
 use super::{BlockCheck, OutcomeRoot, VerificationResult};
@@ -33,12 +36,15 @@ const MAX_BLOCKS: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct OutcomeLinks {
     blocks: VecDeque<OpenRoots>,
+    /// Who executes what the blocks have not executed, by id; with the block that says so first
+    awaited: BTreeMap<CryptoHash, (CryptoHash, Box<str>)>,
 }
 
 /// What a block says about its children
 #[derive(Clone, Debug, Default)]
 struct OpenRoots {
     hash: CryptoHash,
+    prev_hash: CryptoHash,
     /// The shards of the block; none if they are unknown
     shard_ids: Vec<ShardId>,
     /// What is not confirmed up to it
@@ -47,6 +53,8 @@ struct OpenRoots {
     is_verified: bool,
     /// The form of the newest header up to it that has the hash that it states
     form: Option<HeaderForm>,
+    /// The ids of what it says about executors
+    awaited: Vec<CryptoHash>,
 }
 
 /// What every header has after one of this form
@@ -66,52 +74,95 @@ impl OutcomeLinks {
     /// another one of its hash is not.
     pub fn verify(&mut self, check: &BlockCheck) -> VerificationResult {
         let Some((hash, prev_hash)) = check.hashes else { return check.result.clone() };
-        let parent = self.blocks.iter().find(|block| block.hash == prev_hash);
-        let open = parent.cloned().unwrap_or_default();
+        let unknown = OpenRoots::default();
+        let open = self.block(prev_hash).unwrap_or(&unknown);
         let result = match &check.result {
             VerificationResult::Wrong(_) => check.result.clone(),
-            result => match open.contradiction(check) {
+            result => match open.contradiction(check).or_else(|| self.other_executor(check)) {
                 Some(error) => VerificationResult::Wrong(error),
                 None => result.clone(),
             },
         };
         let is_wrong = matches!(result, VerificationResult::Wrong(_));
-        let OpenRoots { mut roots, form, .. } = open;
         let is_new = |shard| check.confirmed_roots.iter().any(|root| root.shard_id == shard);
         // A shard that was split is in the block until both of its parts have a chunk.
         let is_there = |shard| check.shard_ids.is_empty() || check.shard_ids.contains(&shard);
-        roots.retain(|root| is_there(root.shard_id) && !is_new(root.shard_id));
-        roots.extend(&check.outcome_roots);
+        let is_open = |root: &&OutcomeRoot| is_there(root.shard_id) && !is_new(root.shard_id);
+        let open_roots = open.roots.iter().filter(is_open);
         let members = &check.members;
         let own_form = members.version.filter(|_| !is_wrong).map(|version| HeaderForm {
             version,
             epoch_id: members.epoch_id,
             has_chunk_list: members.has_chunk_list,
         });
-        self.keep(OpenRoots {
+        let awaited = if is_wrong { &[][..] } else { &check.executors.awaited };
+        let block = OpenRoots {
             hash,
+            prev_hash,
             shard_ids: check.shard_ids.clone(),
-            roots,
+            roots: open_roots.chain(&check.outcome_roots).copied().collect(),
             is_verified: own_form.is_some(),
-            form: own_form.or(form),
-        });
+            form: own_form.or(open.form),
+            awaited: awaited.iter().map(|(id, _)| *id).collect(),
+        };
+        if self.keep(block) {
+            for (id, account) in awaited {
+                self.awaited.entry(*id).or_insert_with(|| (hash, account.clone()));
+            }
+        }
         result
     }
 
-    /// Keeps a block, unless one of its hash is kept that is verified, or no worse
-    fn keep(&mut self, block: OpenRoots) {
-        if let Some(known) = self.blocks.iter_mut().find(|known| known.hash == block.hash) {
-            if !known.is_verified && block.is_verified {
-                *known = block;
+    fn block(&self, hash: CryptoHash) -> Option<&OpenRoots> {
+        self.blocks.iter().find(|block| block.hash == hash)
+    }
+
+    /// What a block executes, or has, of another account than its ancestors say
+    fn other_executor(&self, check: &BlockCheck) -> Option<Error> {
+        let (_, prev_hash) = check.hashes?;
+        let Executors { awaited, executed } = &check.executors;
+        let executed = executed.iter().map(|(id, shard, account)| (id, Some(*shard), account));
+        let mut found = executed.chain(awaited.iter().map(|(id, account)| (id, None, account)));
+        found.find_map(|(id, shard, account)| {
+            let (block, expected) = self.awaited.get(id)?;
+            if expected == account || !self.is_ancestor(*block, prev_hash) {
+                return None;
             }
-            return;
-        }
-        if self.blocks.len() == MAX_BLOCKS {
-            // Blocks that anybody can make up go first.
-            let index = self.blocks.iter().position(|known| !known.is_verified).unwrap_or(0);
-            self.blocks.remove(index);
+            let error = of_another(false, expected, account);
+            Some(match shard {
+                Some(shard) => error.at(format!("shards[{shard}].outcome {id}.executor_id")),
+                None => error.at(format!("shards.receipt {id}.receiver_id")),
+            })
+        })
+    }
+
+    /// Whether a block is this one or one before it
+    fn is_ancestor(&self, hash: CryptoHash, block: CryptoHash) -> bool {
+        let first = Some(block);
+        let next = |block: &CryptoHash| self.block(*block).map(|known| known.prev_hash);
+        // No more than there are blocks, which may claim to be their own ancestors.
+        iter::successors(first, next).take(MAX_BLOCKS).any(|ancestor| ancestor == hash)
+    }
+
+    /// Keeps a block, unless one of its hash is kept that is verified, or no worse
+    fn keep(&mut self, block: OpenRoots) -> bool {
+        let known = self.blocks.iter().position(|known| known.hash == block.hash);
+        // Blocks that anybody can make up go first.
+        let first_out = || self.blocks.iter().position(|known| !known.is_verified).unwrap_or(0);
+        let out = match known {
+            Some(index) if self.blocks[index].is_verified || !block.is_verified => return false,
+            None if self.blocks.len() == MAX_BLOCKS => Some(first_out()),
+            known => known,
+        };
+        if let Some(removed) = out.and_then(|index| self.blocks.remove(index)) {
+            for id in removed.awaited {
+                if self.awaited.get(&id).is_some_and(|(block, _)| *block == removed.hash) {
+                    self.awaited.remove(&id);
+                }
+            }
         }
         self.blocks.push_back(block);
+        true
     }
 }
 

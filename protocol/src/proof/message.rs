@@ -73,18 +73,33 @@ pub(super) struct Shard<'t> {
     pub(super) has_chunk: bool,
     /// The text of the header of its new chunk
     pub(super) chunk_header: Option<&'t str>,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<Outcome<'t>>,
     /// The paths of all outcomes, one after the other
     pub(super) steps: Vec<Step>,
+    pub(super) transactions: Vec<TransactionParties<'t>>,
+    /// The id and the receiver of each receipt whose body is there
+    pub(super) receipts: Vec<(CryptoHash, Cow<'t, str>)>,
+}
+
+/// A transaction, and who its outcomes are of
+pub(super) struct TransactionParties<'t> {
+    pub(super) hash: CryptoHash,
+    /// Who executes its conversion
+    pub(super) signer_id: Cow<'t, str>,
+    /// Who executes the receipt that it is converted to
+    pub(super) receiver_id: Cow<'t, str>,
 }
 
 /// An outcome that was executed
-#[derive(Clone, Copy)]
-pub(super) struct Outcome {
+#[derive(Clone)]
+pub(super) struct Outcome<'t> {
     pub(super) id: CryptoHash,
     pub(super) block_hash: CryptoHash,
     /// The id of the transaction or receipt beside it
     pub(super) executed: Option<CryptoHash>,
+    pub(super) executor_id: Cow<'t, str>,
+    /// The receipt that determines the result, if it is known
+    pub(super) success_receipt_id: Option<CryptoHash>,
     /// `None` if its status is an unknown variant
     pub(super) leaf: Option<CryptoHash>,
     /// The end of its path
@@ -202,13 +217,15 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
             1 if reader.null()? => {}
             1 => {
                 shard.has_chunk = true;
-                let names = ["header", "transactions"];
-                reader.object(&names, "a chunk", &mut |index, reader| {
-                    if index == 0 {
+                let names =
+                    ["header", "transactions", "receipts", "local_receipts", "instant_receipts"];
+                reader.object(&names, "a chunk", &mut |index, reader| match index {
+                    0 => {
                         shard.chunk_header = Some(reader.raw()?);
-                        return Ok::<_, ReadError>(());
+                        Ok::<_, ReadError>(())
                     }
-                    each(reader, |reader| shard.transaction(reader))
+                    1 => each(reader, |reader| shard.transaction(reader)),
+                    _ => each(reader, |reader| shard.body(reader).map(drop)),
                 })?;
             }
             _ => each(reader, |reader| executed.receipt(reader))?,
@@ -216,6 +233,7 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
         Ok::<_, ReadError>(())
     })?;
     shard.id = reader.required(id, "shard_id")?;
+    shard.receipts.append(&mut executed.receipts);
     let start = shard.steps.len();
     shard.steps.append(&mut executed.steps);
     shard.outcomes.extend(
@@ -227,23 +245,26 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
     Ok(shard)
 }
 
-impl Shard<'_> {
+impl<'t> Shard<'t> {
     /// Reads a transaction with the outcome of its conversion, if it has one
-    fn transaction(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+    fn transaction(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
         let (mut id, mut found) = (None, None);
         let names = ["transaction", "outcome"];
         reader.object(&names, "a transaction", &mut |index, reader| {
             if index == 0 {
-                return reader.object(&["hash"], "a transaction", &mut |_, reader| {
-                    id = Some(hash(reader)?);
-                    Ok::<_, ReadError>(())
-                });
-            }
-            if reader.null()? {
+                id = self.parties(reader)?;
                 return Ok::<_, ReadError>(());
             }
-            reader.object(&["execution_outcome"], "an outcome", &mut |_, reader| {
-                found = Some(self.outcome(reader)?);
+            if reader.null()? {
+                return Ok(());
+            }
+            let names = ["execution_outcome", "receipt"];
+            reader.object(&names, "an outcome", &mut |index, reader| {
+                if index == 0 {
+                    found = Some(self.outcome(reader)?);
+                } else if !reader.null()? {
+                    self.body(reader)?;
+                }
                 Ok::<_, ReadError>(())
             })
         })?;
@@ -251,18 +272,32 @@ impl Shard<'_> {
         Ok(())
     }
 
+    /// Reads who signed a transaction and who receives it, and returns its hash
+    fn parties(&mut self, reader: &mut Reader<'t>) -> Result<Option<CryptoHash>, ReadError> {
+        const NAMES: [&str; 3] = ["hash", "signer_id", "receiver_id"];
+        let (mut id, mut accounts) = (None, [None, None]);
+        reader.object(&NAMES, "a transaction", &mut |index, reader| {
+            match index {
+                0 => id = Some(hash(reader)?),
+                _ => accounts[index - 1] = Some(reader.text("an account id")?),
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        if let (Some(hash), [Some(signer_id), Some(receiver_id)]) = (id, accounts) {
+            self.transactions.push(TransactionParties { hash, signer_id, receiver_id });
+        }
+        Ok(id)
+    }
+
     /// Reads the outcome of a receipt
-    fn receipt(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+    fn receipt(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
         let (mut id, mut found) = (None, None);
         let names = ["execution_outcome", "receipt"];
         reader.object(&names, "an outcome", &mut |index, reader| {
             if index == 0 {
                 found = Some(self.outcome(reader)?);
             } else if !reader.null()? {
-                reader.object(&["receipt_id"], "a receipt", &mut |_, reader| {
-                    id = Some(hash(reader)?);
-                    Ok::<_, ReadError>(())
-                })?;
+                id = self.body(reader)?;
             }
             Ok::<_, ReadError>(())
         })?;
@@ -270,10 +305,37 @@ impl Shard<'_> {
         Ok(())
     }
 
-    fn outcome(&mut self, reader: &mut Reader<'_>) -> Result<Outcome, ReadError> {
+    /// Reads who receives a receipt, and returns its id
+    fn body(&mut self, reader: &mut Reader<'t>) -> Result<Option<CryptoHash>, ReadError> {
+        let (mut id, mut receiver) = (None, None);
+        reader.object(&["receipt_id", "receiver_id"], "a receipt", &mut |index, reader| {
+            match index {
+                0 => id = Some(hash(reader)?),
+                _ => receiver = Some(reader.text("an account id")?),
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        self.receipts.extend(id.zip(receiver));
+        Ok(id)
+    }
+
+    fn outcome(&mut self, reader: &mut Reader<'t>) -> Result<Outcome<'t>, ReadError> {
         let (id, block_hash, content) = outcome_members(reader, &mut self.steps)?;
         let (leaf, path_end) = (content.leaf(id), self.steps.len());
-        Ok(Outcome { id, block_hash, executed: None, leaf, path_end })
+        let success_receipt_id = match content.status {
+            Status::Receipt(id) => Some(id),
+            _ => None,
+        };
+        let executor_id = content.executor_id;
+        Ok(Outcome {
+            id,
+            block_hash,
+            executed: None,
+            executor_id,
+            success_receipt_id,
+            leaf,
+            path_end,
+        })
     }
 }
 

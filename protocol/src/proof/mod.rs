@@ -4,8 +4,8 @@
 //! outcome has a path to the root of its shard, which a later header contains. So a message can be
 //! checked against its own hash, and an answer by a chain of headers to a block that is trusted, by
 //! the rules before SPICE (header versions 1 to 6). Not checked are signatures of validators, and
-//! bodies of transactions and receipts: the hash of a transaction covers a recent block that no
-//! message names, and the id of a receipt no content.
+//! of the bodies of transactions and receipts all but their accounts: the hash of a transaction
+//! covers a recent block that no message names, and the id of a receipt no content.
 
 mod answer;
 mod answer_json;
@@ -14,6 +14,7 @@ mod block;
 mod builder;
 mod chunk;
 mod confirmation;
+mod executors;
 mod header;
 mod header_json;
 mod light_header;

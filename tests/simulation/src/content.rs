@@ -42,8 +42,6 @@ pub(crate) struct BranchState {
     /// A bit for each transaction of the pool
     included: u32,
     scheduled: Vec<ScheduledEvent>,
-    /// Receipts whose bodies are in a block
-    known_bodies: Vec<Id>,
 }
 
 #[derive(Clone, Copy)]
@@ -143,7 +141,7 @@ impl ContentGenerator {
             }
             after.scheduled.swap_remove(index);
             match scheduled.event {
-                Event::Body => self.add_body(scheduled.id, &mut after, &mut content),
+                Event::Body => self.add_body(scheduled.id, &mut content),
                 Event::Execution(depth) => {
                     self.execute(scheduled.id, depth, &mut after, &mut content, block, rng);
                 }
@@ -153,10 +151,16 @@ impl ContentGenerator {
             let early = rng.one_in(2) && !self.early_receipts.is_empty();
             let id = *rng.pick(if early { &self.early_receipts } else { &self.receipts });
             if rng.one_in(2) {
-                self.add_body(id, &mut after, &mut content);
+                self.add_body(id, &mut content);
             } else {
                 let depth = rng.between(1, MAX_DEPTH.into()) as u8;
                 self.execute(id, depth, &mut after, &mut content, block, rng);
+            }
+        }
+        // A receipt may be generated behind its execution in one block.
+        for (outcome, body) in &mut content.executed {
+            if body.is_none() {
+                *body = self.bodies.get(outcome.id.index()).cloned().flatten();
             }
         }
         (after, content)
@@ -182,11 +186,10 @@ impl ContentGenerator {
         content.included.push((transaction, outcome));
     }
 
-    fn add_body(&self, id: Id, after: &mut BranchState, content: &mut Content) {
+    fn add_body(&self, id: Id, content: &mut Content) {
         let Some(body) = &self.bodies[id.index()] else { return };
         if content.bodies().all(|known| known.id != id) {
             content.arrived.push(Rc::clone(body));
-            after.known_bodies.push(id);
         }
     }
 
@@ -203,16 +206,9 @@ impl ContentGenerator {
         if content.has_outcome(id) {
             return;
         }
-        let is_known = after.known_bodies.contains(&id);
-        let has_body = if is_known {
-            rng.chance(self.settings.anomalies)
-        } else {
-            // A body may even be later than the execution.
-            !rng.chance(self.settings.anomalies / 4)
-        };
-        let body = self.bodies.get(id.index()).cloned().flatten().filter(|_| has_body);
+        // Beside its execution a body is never missing, whether a block before has it or not.
+        let body = self.bodies.get(id.index()).cloned().flatten();
         if body.is_some() {
-            after.known_bodies.push(id);
             after.scheduled.retain(|other| other.id != id || other.event != Event::Body);
         }
         let outcome = self.outcome(id, depth, after, block, rng);

@@ -39,7 +39,6 @@ counted! {
     UnknownImmediate "unknown transactions reported at once" 450,
     Signed "requests by signed transaction" 130,
     InvalidSignature "of these, with an invalid signature" 33,
-    MissingBodies "errors about a receipt without a body" 5,
     PendingRefunds "results with pending refunds" 200,
     None "reached NONE" 57,
     Included "reached INCLUDED" 300,

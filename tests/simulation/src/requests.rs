@@ -338,7 +338,6 @@ impl Run {
         coverage.add_if(Counter::Reached, reached);
         coverage.add_if(Counter::Expired, !reached && open.expired);
         coverage.add_if(Counter::ReachedByReorganisation, reached && self.last_import_reverted);
-        coverage.add_if(Counter::MissingBodies, found.contains("its body is not in the storage"));
         if reached {
             count_milestones(&open.request, &self.oracle, coverage);
         }

@@ -59,6 +59,12 @@ pub(in crate::import) trait Observer<'text>: Default {
     /// A shard, which the reader is before
     fn shard(&mut self, _: Reader<'text>) {}
 
+    /// A transaction of this shard, with its canonical text
+    fn transaction(&mut self, _hash: CryptoHash, _text: &str) {}
+
+    /// The body of a receipt in this shard, with its canonical text
+    fn receipt(&mut self, _id: CryptoHash, _text: &str) {}
+
     /// An outcome of this shard, with its canonical text, and whether that has a value in another
     /// form than the message
     fn outcome(&mut self, _summary: &OutcomeSummary, _text: &str, _is_repaired: bool) {}
@@ -205,7 +211,8 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         object(self.pass, included, names, expected, &mut |member, reader| {
             if member == 0 {
                 transaction =
-                    Some(self.value(reader, |rows, _, summary: TransactionSummary| {
+                    Some(self.value(reader, |rows, observer, summary: TransactionSummary| {
+                        observer.transaction(summary.hash, &rows.text);
                         rows.add_transaction(&summary).map(|()| summary.hash)
                     })?);
                 return Ok(());
@@ -229,6 +236,7 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
     ) -> Result<CryptoHash, Failure> {
         let names = ["receipt", "execution_outcome"];
         let (mut outcome, mut receipt) = (None, None);
+        let start = *executed;
         let expected = "an outcome with its receipt";
         object(self.pass, executed, names, expected, &mut |member, reader| {
             if member == 0 {
@@ -247,8 +255,20 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         let outcome = executed.required(outcome, "execution_outcome")?;
         if owner.is_none() {
             check_owner(executed, Some(outcome), receipt)?;
+            if receipt.is_none() {
+                self.add_without_body(outcome, start);
+            }
         }
         Ok(outcome)
+    }
+
+    /// Adds an outcome that the reader is before, and that is without a body
+    #[cold]
+    fn add_without_body(&mut self, id: CryptoHash, mut executed: Reader<'text>) {
+        // The place of the next byte that is no whitespace.
+        let _ = executed.peek_value();
+        let place = path_at(self.text.as_bytes(), executed.offset());
+        self.rows.without_body.push((id, place));
     }
 
     /// Reads a receipt, which may occur both in a chunk and with its outcome, and returns its id
@@ -262,7 +282,8 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
             return Ok(*id);
         }
         let mut is_new = false;
-        let id = self.value(reader, |rows, _, summary: ReceiptSummary| {
+        let id = self.value(reader, |rows, observer, summary: ReceiptSummary| {
+            observer.receipt(summary.id, &rows.text);
             is_new = rows.add_receipt(&summary);
             Ok(summary.id)
         })?;

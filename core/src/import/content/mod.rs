@@ -40,6 +40,9 @@ pub(super) struct BlockContent {
     pub(super) outcomes: usize,
     pub(super) receipts: usize,
     pub(super) deviations: Deviations,
+    /// The outcomes without the body of their receipt, which may be in a block before, by id with
+    /// their places
+    pub(super) without_body: Vec<(CryptoHash, String)>,
     /// Nothing, unless the block is verified
     pub(super) proof: BlockProof,
 }
@@ -61,7 +64,7 @@ impl BlockContent {
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {
-        let (point, rows, deviations) = (rows.block, rows.rows, rows.deviations);
+        let BlockRows { block: point, rows, deviations, without_body, .. } = rows;
         let rows = sorted_by_keys(rows, |(row_id, _)| row_id.key());
         let count = |table| rows.iter().filter(|(row_id, _)| row_id.table == table).count();
         Self {
@@ -72,6 +75,7 @@ impl BlockContent {
             receipts: count(Table::Receipts),
             rows,
             deviations,
+            without_body,
             proof: BlockProof::default(),
         }
     }
@@ -99,6 +103,7 @@ struct BlockRows {
     deviations: Deviations,
     /// A transaction or an outcome that was there already, and was skipped
     repeated: Option<Error>,
+    without_body: Vec<(CryptoHash, String)>,
     canonicalizer: json::Canonicalizer,
     /// The canonical text for the next row
     text: String,
@@ -118,6 +123,7 @@ impl BlockRows {
             strict_types,
             deviations: Deviations::default(),
             repeated: None,
+            without_body: Vec::new(),
             canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),
             text: String::new(),
             is_repaired: false,
