@@ -7,6 +7,7 @@ mod features;
 mod import;
 mod isolation;
 mod lake;
+mod lies;
 mod no_std;
 mod node;
 mod oracle;

@@ -2,8 +2,8 @@
 //!
 //! The hash is computed from the header, the roots in the header from the headers of the chunks,
 //! and each outcome has to lead to the root of its shard. That root is in a later block only, so it
-//! is returned to be compared there, as is who has to execute what. Nothing of the message is changed or kept. What is missing or
-//! malformed ends no other comparison.
+//! is returned to be compared there, as is who has to execute what. Nothing of the message is
+//! changed or kept. What is missing or malformed ends no other comparison.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;

@@ -201,6 +201,11 @@ impl OpenRoots {
 }
 
 impl HeaderForm {
+    /// Whether an epoch is this one; the first two of a chain have one id, of zeros
+    fn is_epoch(self, epoch_id: CryptoHash) -> bool {
+        epoch_id == self.epoch_id && epoch_id != CryptoHash::ZERO
+    }
+
     /// The member that a child lacks, or that its header has another hash
     fn lacking(self, child: &BlockCheck) -> Option<Error> {
         let members = &child.members;
@@ -216,7 +221,7 @@ impl HeaderForm {
             return demanded("block.header", name);
         }
         // Within an epoch nothing else can be missing.
-        if members.has_other_hash && members.epoch_id == self.epoch_id {
+        if members.has_other_hash && self.is_epoch(members.epoch_id) {
             let (hash, _) = child.hashes?;
             return Some(other_hash(hash));
         }
