@@ -47,6 +47,9 @@ pub(super) struct PlanImport {
     settings: ImportSettings,
     #[cfg(feature = "verify")]
     pub(super) verification: Option<super::BlockVerification>,
+    /// Why the block is refused if its parent is verified, and whether only within one epoch
+    #[cfg(feature = "verify")]
+    pub(super) demanded: Option<(Error, bool)>,
 }
 
 /// A block that becomes canonical
@@ -67,6 +70,8 @@ impl PlanImport {
             settings,
             #[cfg(feature = "verify")]
             verification: None,
+            #[cfg(feature = "verify")]
+            demanded: None,
         }
     }
 
@@ -103,6 +108,22 @@ impl PlanImport {
             ordinal: None,
             rows: Vec::new(),
         }
+    }
+
+    /// Checks that the block lacks nothing that its parent has, if that was verified by a verifier
+    /// before this one
+    #[cfg(feature = "verify")]
+    fn check_demanded(&self, parent: Option<&BlockRecord>) -> Result<(), Suspend> {
+        let Some(((error, within_epoch), parent)) = self.demanded.as_ref().zip(parent) else {
+            return Ok(());
+        };
+        let epoch_id = self.content.header.epoch_id;
+        // The first two epochs of a chain have one id, of zeros.
+        let is_same_epoch = parent.epoch_id == epoch_id && epoch_id != CryptoHash::ZERO;
+        if parent.proof.as_bytes().is_empty() || (*within_epoch && !is_same_epoch) {
+            return Ok(());
+        }
+        Err(Suspend::Failed(error.clone()))
     }
 
     /// Checks the block against the parent that it names
@@ -362,6 +383,8 @@ impl Restartable for PlanImport {
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
         self.check_parent(parent.as_ref(), head)?;
+        #[cfg(feature = "verify")]
+        self.check_demanded(parent.as_ref())?;
         match parent {
             Some(parent) if header.height <= head.height => {
                 self.add_fork_block(&parent, chain, overlay)

@@ -135,6 +135,11 @@ impl BlockVerifier {
                 }
                 let mut plan = PlanImport::new(content, settings);
                 plan.verification = Some(verification.clone());
+                if self.mode == VerifyMode::Strict
+                    && matches!(verification.result, VerificationResult::Unverifiable(_))
+                {
+                    plan.demanded = check.demanded();
+                }
                 BlockImport::of_plan(plan)
             }),
         };

@@ -374,6 +374,18 @@ impl BlockCheck {
     }
 }
 
+impl BlockCheck {
+    /// Why the block is wrong if its parent is verified, and whether only within one epoch, where
+    /// the version of headers stays the same
+    #[doc(hidden)]
+    pub fn demanded(&self) -> Option<(Error, bool)> {
+        let members = &self.members;
+        let missing = members.missing.clone().map(|error| (error, false));
+        let (hash, _) = self.hashes?;
+        missing.or_else(|| members.has_other_hash.then(|| (other_hash(hash), true)))
+    }
+}
+
 /// The headers of new chunks, as their shards have them
 fn chunks_of_shards(shards: &[Shard<'_>], findings: &mut Findings) -> Vec<FoundChunk> {
     let mut chunks = Vec::with_capacity(shards.len());

@@ -42,8 +42,7 @@ pub fn proof(data: &[u8]) {
         match found {
             Some(VerificationResult::Verified) => {}
             // The check reads all members of a chunk, reading takes the first header.
-            Some(VerificationResult::Unverifiable(error))
-                if error.detail().contains("duplicate") => {}
+            Some(VerificationResult::Wrong(error)) if error.detail().contains("duplicate") => {}
             other => panic!("verified while it is read, and {other:?} alone"),
         }
     }
