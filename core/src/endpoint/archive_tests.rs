@@ -120,6 +120,18 @@ struct Stores {
 }
 
 impl Stores {
+    /// Archives a finalized transaction as one of this hash
+    fn archive_under(&self, hash: CryptoHash) {
+        let row =
+            self.whole.get(&Key::hash(Table::Transactions, self.archived())).unwrap().unwrap();
+        let finalized = FinalizedTransaction::decode(&row).unwrap().unwrap();
+        // The id of its own outcome is the first of the index.
+        let mut index = finalized.index.to_vec();
+        index[..32].copy_from_slice(hash.as_bytes());
+        let row = FinalizedTransaction { index: &index, ..finalized }.encode();
+        self.archive.put(Key::hash(Table::ArchivedTransactions, hash), &row);
+    }
+
     fn new(seed: u64) -> Self {
         let mut chain = Practice::new(ChainSettings::simulation(seed));
         let [mut whole, mut hot] = [MemoryStorage::new(), MemoryStorage::new()];
@@ -285,6 +297,21 @@ fn a_configuration_is_found_by_a_block_that_only_the_archive_has() {
 }
 
 #[test]
+fn the_row_of_another_transaction_is_not_served() {
+    let stores = Stores::new(1);
+    let hash = CryptoHash::digest(b"unknown");
+    let row = stores.whole.get(&Key::hash(Table::Transactions, stores.archived())).unwrap();
+    stores.archive.put(Key::hash(Table::ArchivedTransactions, hash), &row.unwrap());
+    let found =
+        text(respond(engine(ArchiveLookup::Unknown), &body("tx", hash, "NONE"), &stores.both()));
+    let expected = format!(
+        "archived_transactions/{}: the archive has the row of another transaction there",
+        hash.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    );
+    assert!(found.contains("INTERNAL_ERROR") && found.contains(&expected), "{found}");
+}
+
+#[test]
 fn a_wait_asks_the_archive_first_and_last_and_never_in_between() {
     let stores = Stores::new(1);
     let hash = CryptoHash::digest(b"unknown");
@@ -297,8 +324,7 @@ fn a_wait_asks_the_archive_first_and_last_and_never_in_between() {
     }
     assert_eq!(stores.archive.take_reads(), 0);
     // A writer that is ahead has put it meanwhile.
-    let row = stores.whole.get(&Key::hash(Table::Transactions, stores.archived())).unwrap();
-    stores.archive.put(Key::hash(Table::ArchivedTransactions, hash), &row.unwrap());
+    stores.archive_under(hash);
     stores.archive.take_reads();
     let response = pending.expire(&stores.both());
     assert_eq!((response.kind, stores.archive.take_reads()), (ResponseKind::Result, 1));
@@ -323,8 +349,7 @@ fn an_unfinished_transaction_is_looked_up_while_the_head_lags() {
     assert_eq!(pending.expire(&stores.both()).kind, ResponseKind::Timeout);
     assert_eq!(stores.archive.take_reads(), 1);
     // Another writer was ahead: its row wins.
-    let row = stores.whole.get(&Key::hash(Table::Transactions, stores.archived())).unwrap();
-    stores.archive.put(Key::hash(Table::ArchivedTransactions, hash), &row.unwrap());
+    stores.archive_under(hash);
     stores.archive.take_reads();
     let RequestState::Ready(response) = respond(lagging, &body, &stores.both()) else {
         panic!("the archive has it")

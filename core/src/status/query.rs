@@ -313,6 +313,12 @@ impl StatusQuery {
             let status = TransactionStatus::archived(row.clone())?;
             if let Some(finalized) = status.finalized_record()? {
                 self.check_receipt_count(&finalized)?;
+                // An execution that was put under the key of a refusal would take its place.
+                if finalized.outcomes().next().transpose()?.map(|own| own.id) != Some(self.hash) {
+                    let detail = "the archive has the row of another transaction there";
+                    let key = Key::hash(Table::ArchivedTransactions, self.hash);
+                    return Err(Error::new(ErrorKind::Corrupt, detail).at(format_args!("{key:?}")));
+                }
             }
             self.status = Some(status);
         }
