@@ -50,7 +50,7 @@ struct Uncovered {
     changes: &'static [Change],
 }
 
-const UNCOVERED: [Uncovered; 9] = [
+const UNCOVERED: [Uncovered; 10] = [
     Uncovered {
         text: "`block.author`; in a shard `chunk.author`, `chunk.header`, `state_changes`, `tx_hash` \
                of an outcome",
@@ -150,6 +150,12 @@ const UNCOVERED: [Uncovered; 9] = [
         why: "the other one is taken",
         places: &["shards[].receipt_execution_outcomes[].receipt"],
         changes: &[Removed],
+    },
+    Uncovered {
+        text: "a transaction or an outcome: listed again",
+        why: "the second is skipped",
+        places: &["shards[].chunk.transactions[]", "shards[].receipt_execution_outcomes[]"],
+        changes: &[Doubled],
     },
     Uncovered {
         text: "the order of shards, transactions and outcomes; receipts that are not executed in \

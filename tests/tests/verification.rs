@@ -206,6 +206,27 @@ fn what_a_block_lacks_is_not_demanded_of_its_children_unless_an_ancestor_has_it(
 }
 
 #[test]
+fn the_stored_parent_demands_members_after_a_restart() {
+    let blocks = blocks(5);
+    for (name, expected) in [
+        ("block_body_hash", "block.header.hash: the header has another hash than "),
+        ("gas_price", "block.header: missing field `gas_price`"),
+    ] {
+        let mut changed = blocks[4].clone();
+        header(&mut changed).remove(name);
+        let mut chain = Chain::after(&blocks[..4]);
+        chain.verifier = BlockVerifier::new(VerifyMode::Strict);
+        let error = chain.import(&changed).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+        // A parent that was not verified demands nothing.
+        let mut chain = Chain::new(VerifyMode::Off);
+        chain.import(&blocks[3]).unwrap();
+        chain.verifier = BlockVerifier::new(VerifyMode::Strict);
+        assert!(chain.import(&changed).unwrap().starts_with("unverifiable: block.header: "));
+    }
+}
+
+#[test]
 fn a_malformed_member_is_refused_and_ends_no_other_check() {
     let blocks = blocks(5);
     for (name, value, expected) in [

@@ -337,8 +337,9 @@ fn a_chunk_may_list_a_transaction_again() {
         let found = listed(84, &transactions).unwrap();
         assert_eq!(found, ([1, 1, 1], transaction.clone(), FinalStatus::Started));
     }
+    // The same outcome is the same leaf.
     let found = listed(84, &[no.clone(), no]).unwrap();
-    assert_eq!(found, ([1, 1, 1], transaction, FinalStatus::Failure));
+    assert_eq!(found, ([1, 1, 2], transaction, FinalStatus::Failure));
 }
 
 #[test]

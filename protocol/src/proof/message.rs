@@ -107,7 +107,7 @@ pub(super) struct Outcome<'t> {
 }
 
 /// A step of a path
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Step {
     pub(super) sibling: CryptoHash,
     /// `None` if the direction is unknown
@@ -242,10 +242,41 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
             .into_iter()
             .map(|outcome| Outcome { path_end: start + outcome.path_end, ..outcome }),
     );
+    shard.skip_copies();
     Ok(shard)
 }
 
 impl<'t> Shard<'t> {
+    /// Removes outcomes that are listed again: the same leaf, at the same place in the tree
+    ///
+    /// A feed lists the outcome of a transaction with each of its copies in a chunk.
+    fn skip_copies(&mut self) {
+        let mut order: Vec<usize> = (0..self.outcomes.len()).collect();
+        order.sort_by_key(|index| (self.outcomes[*index].id, *index));
+        let path = |index: usize| {
+            let start = index.checked_sub(1).map_or(0, |before| self.outcomes[before].path_end);
+            &self.steps[start..self.outcomes[index].path_end]
+        };
+        let is_copy = |pair: &[usize]| {
+            let [one, other] = [pair[0], pair[1]].map(|index| &self.outcomes[index]);
+            one.id == other.id && one.leaf == other.leaf && path(pair[0]) == path(pair[1])
+        };
+        let mut copies: Vec<usize> =
+            order.windows(2).filter(|pair| is_copy(pair)).map(|pair| pair[1]).collect();
+        if copies.is_empty() {
+            return;
+        }
+        copies.sort_unstable();
+        let (mut outcomes, mut steps) = (Vec::new(), Vec::new());
+        for (index, outcome) in self.outcomes.iter().enumerate() {
+            if copies.binary_search(&index).is_err() {
+                steps.extend_from_slice(path(index));
+                outcomes.push(Outcome { path_end: steps.len(), ..outcome.clone() });
+            }
+        }
+        (self.outcomes, self.steps) = (outcomes, steps);
+    }
+
     /// Reads a transaction with the outcome of its conversion, if it has one
     fn transaction(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
         let (mut id, mut found) = (None, None);

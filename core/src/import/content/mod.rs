@@ -193,9 +193,8 @@ impl BlockRows {
     #[cold]
     fn add_outcome_again(&mut self, id: CryptoHash, status: OutcomeStatus) -> Result<bool, Error> {
         let is_transaction = self.seen.contains(&(Table::Transactions, id));
-        if self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
-            let is_copy =
-                self.first(Table::Outcomes, id).is_some_and(|(_, row)| **row == *self.row);
+        let is_copy = self.first(Table::Outcomes, id).is_some_and(|(_, row)| **row == *self.row);
+        if is_copy || self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
             return self.skip(id, "outcome", is_copy).map(|()| false);
         }
         // Each is a leaf; the first execution is the answer.
