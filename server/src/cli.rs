@@ -104,6 +104,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "background|before", default_value = "background")]
     #[arg(help_heading = STORE)]
     pub(crate) store_verify: StoreVerification,
+    /// Accepts once that the store or an archive is lost or damaged
+    ///
+    /// The start goes on with what can be read, or with an empty one, and records in the store what
+    /// was accepted. Damaged files are put aside. Only on the command line.
+    #[arg(long)]
+    #[arg(help_heading = STORE)]
+    pub(crate) accept_loss: bool,
     /// Block messages to import first; can be repeated
     ///
     /// A file with a block message or an array of them, or a directory of such files or of a lake.
@@ -254,6 +261,13 @@ pub(crate) struct ImportArgs {
     /// directory, which is made if it does not exist.
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
     pub(crate) store: StoreLocation,
+    /// Accepts once that the store or an archive is lost or damaged
+    ///
+    /// The start goes on with what can be read, or with an empty one, and records in the store what
+    /// was accepted. Damaged files are put aside. Only on the command line.
+    #[arg(long)]
+    #[arg(help_heading = STORE)]
+    pub(crate) accept_loss: bool,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
     /// Lowest height that is imported

@@ -16,14 +16,6 @@ pub(crate) fn rule_of_store(
     engine: &Engine,
     store: &Store,
     requested: Option<FinalityRule>,
-) -> Result<FinalityRule, String> {
-    apply(engine, store, requested).map_err(|error| error.to_string())
-}
-
-fn apply(
-    engine: &Engine,
-    store: &Store,
-    requested: Option<FinalityRule>,
 ) -> Result<FinalityRule, Error> {
     let chain = engine.chain_status(&store.snapshot())?;
     let (Some(stored), Some(head)) = (chain.finality, chain.head) else {

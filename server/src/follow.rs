@@ -13,6 +13,7 @@ use core::time::Duration;
 use std::env;
 use std::sync::{Mutex, PoisonError};
 
+use milepost::ErrorKind;
 use milepost::config::TrackedShards;
 use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
@@ -348,6 +349,7 @@ impl Follow {
                 let (feed, other) = (format!("--follow {url}"), format!("another chain: {text}"));
                 Failure::chains_differ(&place, &name, &feed, &other)
             }
+            FollowEnd::Import(kind, text) => Failure::of_kind(kind, text),
             FollowEnd::Other(text) => Failure::Other(text),
         })?;
         if is_reached {
@@ -390,6 +392,8 @@ async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
 pub(crate) enum FollowEnd {
     /// The feed belongs to another chain than the store
     OtherChain(String),
+    /// A block could not be imported, for an error of this kind
+    Import(ErrorKind, String),
     Other(String),
 }
 
@@ -428,11 +432,14 @@ pub(crate) async fn take_in<S: Source>(
     match importing.await {
         Ok(Some(Ok(()))) => followed.map_err(|error| end_of(&error)),
         Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
-            other(format!("block {}: {error}", block.block.height))
+            let text = format!("block {}: {error}", block.block.height);
+            Err(FollowEnd::Import(error.kind(), text))
         }
-        Ok(Some(Err(ImportError { error, .. }))) => other(format!(
-            "{error}; the blocks before stay, and the next start continues after them"
-        )),
+        Ok(Some(Err(ImportError { error, .. }))) => {
+            let text =
+                format!("{error}; the blocks before stay, and the next start continues after them");
+            Err(FollowEnd::Import(error.kind(), text))
+        }
         Ok(None) | Err(_) => other("an import panicked; the log has the place".to_owned()),
     }
 }

@@ -51,6 +51,8 @@ mod shared_endpoint;
 #[cfg(test)]
 mod simulation;
 mod start_lines;
+mod start_losses;
+mod start_table;
 mod store;
 mod store_commands;
 mod store_verification;
@@ -83,7 +85,8 @@ use settings::Arguments;
 ///
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
 /// not sound; 2 the command line is invalid or does not fit the store, or the query or another
-/// command failed; 3 the server failed because its store is damaged.
+/// command failed; 3 the server or an import failed because its store or archive is lost or
+/// damaged.
 pub fn main() -> ExitCode {
     process_metrics::note_start();
     let variable = |name: &str| env::var_os(name);
@@ -116,7 +119,7 @@ pub fn main() -> ExitCode {
             }
             serve::serve(*args).map_err(Failure::into_text_and_code)
         }
-        Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
+        Command::Import(args) => serve::import(&args).map_err(Failure::into_text_and_code),
         Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
         Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
             let names = env::vars_os().map(|(name, _)| name);

@@ -10,7 +10,7 @@ use milepost::endpoint::{Engine, RequestState, Settings};
 use milepost::storage::Snapshot;
 use serde_json::{Map, Value, json};
 
-use crate::archive::{self, ArchiveLocation};
+use crate::archive;
 use crate::cli::{BlockArgs, ConfigArgs, StatusArgs, TargetArgs};
 use crate::log::print_line;
 use crate::store::Store;
@@ -84,7 +84,7 @@ fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, St
         return Err(format!("{}: no such store", path.display()));
     }
     let store = Store::open(location).map_err(|error| error.to_string())?;
-    match location.archive().filter(ArchiveLocation::exists) {
+    match location.archive().filter(|archive| !archive.is_missing()) {
         None => Ok(response(&Engine::default(), &request, &store.snapshot())),
         Some(place) => {
             let archive = archive::open(&place, false);

@@ -37,13 +37,13 @@ use crate::phase::Phase;
 use crate::serve_options::{Checked, Live};
 use crate::service::Service;
 use crate::start_lines::StartLines;
-use crate::store::Store;
+use crate::start_table::Place;
 #[cfg(unix)]
 use crate::store_commands::serve_backups;
 use crate::store_verification::{StoreVerification, verify_store};
-use crate::stored_chain::{NewBlocks, StoredChain};
+use crate::stored_chain::{NewBlocks, Places, StoredChain};
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, finality, http, io_budget, waiting, watching};
+use crate::{file_limit, finality, http, io_budget, start_losses, waiting, watching};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -71,12 +71,12 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
     builder.enable_all().build().map_err(|error| format!("cannot start threads: {error}"))
 }
 
-/// Why a server ends
+/// Why a server or an import ends
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Failure {
     /// The options contradict each other or the store, which another start does not change
     Usage(String),
-    /// The store is damaged, which another start does not change
+    /// The store or an archive is lost or damaged, which another start does not change
     Damaged(String),
     Other(String),
 }
@@ -93,6 +93,23 @@ impl Failure {
 }
 
 impl Failure {
+    /// One with this exit code of the program
+    pub(crate) const fn with_code(code: u8, text: String) -> Self {
+        match code {
+            2 => Self::Usage(text),
+            3 => Self::Damaged(text),
+            _ => Self::Other(text),
+        }
+    }
+
+    /// One of this kind of error with another text
+    pub(crate) fn of_kind(kind: ErrorKind, text: String) -> Self {
+        match kind {
+            ErrorKind::Corrupt => Self::Damaged(text),
+            _ => Self::Other(text),
+        }
+    }
+
     /// Two parts of a start that belong to different chains
     pub(crate) fn chains_differ(place: &str, chain: &str, other: &str, other_chain: &str) -> Self {
         Self::Usage(format!("{place} belongs to {chain}, and {other} to {other_chain}"))
@@ -114,10 +131,7 @@ impl From<String> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        match error.kind() {
-            ErrorKind::Corrupt => Self::Damaged(error.to_string()),
-            _ => Self::Other(error.to_string()),
-        }
+        Self::of_kind(error.kind(), error.to_string())
     }
 }
 
@@ -131,11 +145,26 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Imports blocks into a store
-pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
+pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let runtime = runtime(None)?;
-    let store = Store::open(&args.store).map_err(|error| error.to_string())?;
-    let archive =
-        args.store.archive().map(|location| open_archive_beside(&location)).transpose()?;
+    let places = Places {
+        store: args.store.clone(),
+        archives: args
+            .store
+            .archive()
+            .map(|archive| (Place::Beside, archive))
+            .into_iter()
+            .collect(),
+        writes: true,
+        configs: args.feed.configs.clone(),
+        accept_loss: args.accept_loss,
+    };
+    let mut stored = StoredChain::read(places);
+    stored.check(NewBlocks::Files)?;
+    let losses = stored.accept()?;
+    let store = stored.open_store()?;
+    start_losses::record(&store, &losses)?;
+    let archive = stored.archives()?.pop().map(archive_beside);
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
     let import_settings = args.feed.import_settings(finality);
@@ -144,14 +173,15 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let service = Arc::new(service.with_archive(archive.clone()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
+    let failed = |error: Error| Failure::of_kind(error.kind(), format!("the archive: {error}"));
     // Retention removes what is archived, so blocks are archived while others are imported.
     if let Some(archive) = &archive {
-        archive.begin(&service).map_err(|error| format!("the archive: {error}"))?;
+        archive.begin(&service).map_err(failed)?;
         runtime.spawn(run_exporter(Arc::clone(&service), Arc::clone(archive)));
     }
     let summary = import_feeds(&service, &args.feed, &args.paths, args.from)?;
     if let Some(archive) = archive {
-        archive.step(&service).map_err(|error| format!("the archive: {error}"))?;
+        archive.step(&service).map_err(failed)?;
     }
     print_line(summary);
     if summary.interrupted {
@@ -164,13 +194,20 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     let Checked { archive, archive_options, live } = Checked::new(&args).map_err(Failure::Usage)?;
     let socket = bind(&args.listen).await?;
     let new_blocks = live.new_blocks(&args);
-    let stored = {
-        let archives: Vec<_> = archive.iter().chain(&args.archive.archive_older).cloned().collect();
-        let (store, configs) = (args.store.clone(), args.feed.configs.clone());
-        let read = move || StoredChain::read(&store, &archives, configs.as_deref());
-        spawn_blocking(read).await?
+    let places = Places {
+        store: args.store.clone(),
+        archives: args.archive.places(archive),
+        writes: archive_options.writes,
+        configs: args.feed.configs.clone(),
+        accept_loss: args.accept_loss,
     };
-    stored.check(new_blocks)?;
+    let (mut stored, losses) = spawn_blocking(move || {
+        let mut stored = StoredChain::read(places);
+        stored.check(new_blocks)?;
+        let losses = stored.accept()?;
+        Ok((stored, losses))
+    })
+    .await?;
     let max_connections = max_connections(args.max_connections);
     let settings = Settings::default()
         .with_timeout_cause(args.timeout_cause)
@@ -178,7 +215,8 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         .with_max_batch(args.max_batch)
         .with_max_id_bytes(args.max_id_bytes)
         .with_track_shards(args.feed.track_shards);
-    let store = Store::open(&args.store)?;
+    let store = stored.open_store()?;
+    start_losses::record(&store, &losses)?;
     let is_memory = args.store == StoreLocation::Memory;
     let engine = Engine::new(settings);
     // The newest blocks of a feed that is followed are not final.
@@ -205,9 +243,12 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     let keeps_start = is_memory && matches!(live, Live::Practice(_));
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
     let archive_keeps_all = archive_options.kept_heights.is_none();
-    let opened = stored.archives.clone();
-    let archive =
-        open_archive(&args.archive, archive, opened, archive_options, kept_height).await?;
+    let (stored, archives) = spawn_blocking(move || {
+        let archives = stored.archives()?;
+        Ok((stored, archives))
+    })
+    .await?;
+    let archive = exporter(&args.archive, archives, archive_options, kept_height)?;
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
@@ -218,6 +259,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         let begun = Arc::clone(&archive);
         let begun = service.spawn_blocking(move |service| begun.begin(service)).await;
         if let Some(Err(error)) = begun {
+            stored.archive_failed(&error)?;
             warn!("the archive cannot be read, nothing is forgotten until it can: {error}");
         }
         tokio::spawn(run_exporter(Arc::clone(&service), archive));
@@ -303,31 +345,16 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     }
 }
 
-/// The archive at this place, or one of the blocks up to this height in memory
-async fn open_archive(
+/// These archives, or one of the blocks up to this height in memory
+fn exporter(
     args: &ArchiveArgs,
-    location: Option<ArchiveLocation>,
-    opened: Vec<Option<SharedArchive>>,
+    mut archives: Vec<SharedArchive>,
     options: ArchiveOptions,
     kept_height: Option<BlockHeight>,
 ) -> Result<Option<Arc<Exporter>>, String> {
-    let Some(location) = location else {
+    if archives.is_empty() {
         return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
-    };
-    let mut places = vec![(location, options.writes)];
-    places.extend(args.archive_older.iter().map(|older| (older.clone(), false)));
-    let open = |((place, writes), opened): ((ArchiveLocation, bool), Option<SharedArchive>)| {
-        match opened {
-            // One that others share may lack tables of this release, which a writer makes.
-            Some(archive) if place.is_exclusive() || !writes => Ok(archive),
-            _ => archive::open(&place, writes)
-                .map_err(|error| format!("cannot open {place}: {error}")),
-        }
-    };
-    let places = places.into_iter().zip(opened);
-    let opened = task::spawn_blocking(move || places.map(open).collect()).await;
-    let opened = opened.unwrap_or_else(|error| Err(format!("cannot open the archive: {error}")));
-    let mut archives: Vec<SharedArchive> = opened?;
+    }
     let archive = archives.remove(0);
     let misses = args.archive_misses.unwrap_or(ARCHIVE_MISSES);
     let lookups =
@@ -336,16 +363,14 @@ async fn open_archive(
 }
 
 /// The archive of a store in a directory, for an import
-fn open_archive_beside(location: &ArchiveLocation) -> Result<Arc<Exporter>, String> {
-    let archive = archive::open(location, true);
-    let archive = archive.map_err(|error| format!("cannot open the archive: {error}"))?;
+fn archive_beside(archive: SharedArchive) -> Arc<Exporter> {
     let options = ArchiveOptions {
         writes: true,
         max_blocks: ARCHIVE_BACKLOG,
         until: None,
         kept_heights: None,
     };
-    Ok(Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options)))
+    Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options))
 }
 
 /// An archive in memory of the blocks up to this height, whatever it is asked for
@@ -383,7 +408,7 @@ fn import_feeds(
     feed: &FeedArgs,
     blocks: &[PathBuf],
     from: Option<u64>,
-) -> Result<FeedSummary, String> {
+) -> Result<FeedSummary, Failure> {
     if let Some(directory) = &feed.configs {
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
@@ -407,7 +432,7 @@ async fn run_practice(
         }
         let step = {
             let service = Arc::clone(&service);
-            spawn_blocking(move || Ok(practice.step(&service).map(|()| practice)?)).await
+            spawn_blocking(move || practice.step(&service).map(|()| practice)).await
         };
         match step {
             Ok(returned) => {
@@ -529,6 +554,7 @@ mod tests {
     use milepost::primitives::CryptoHash;
 
     use super::*;
+    use crate::store::Store;
 
     /// The hashes of transactions in a text
     fn transaction_hashes(text: &str) -> BTreeSet<CryptoHash> {

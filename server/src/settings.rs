@@ -27,6 +27,8 @@ use crate::serve_options;
 const UNNAMED: [&str; 2] = ["serve", "import"];
 /// The option that names the file
 const FILE: &str = "settings";
+/// The option that accepts a loss once, and so stands in no place that every start reads
+const ACCEPT_LOSS: &str = "accept-loss";
 /// What the names of variables begin with
 const PREFIX: &str = "MILEPOST_";
 /// Variables that are no options: secrets, which stand neither on a command line nor in the file
@@ -276,7 +278,7 @@ fn is_setting(argument: &Arg) -> bool {
         argument.get_action(),
         ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
     );
-    !is_other && argument.get_long().is_some_and(|name| name != FILE)
+    !is_other && argument.get_long().is_some_and(|name| ![FILE, ACCEPT_LOSS].contains(&name))
 }
 
 /// The name of an option in an argument such as `--name` or `--name=value`

@@ -62,20 +62,23 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
 }
 
 /// `chain_id` of the first configuration of this release; `None` if there is none
+///
+/// All are read, so that a damaged one is found before anything is written.
 pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> {
-    let mut rows: Vec<(Key, Row)> = Vec::new();
+    let (mut chain_id, mut rows): (_, Vec<(Key, Row)>) = (None, Vec::new());
     loop {
         let after = rows.last().map(|(key, _)| *key);
         rows.clear();
         archive.scan(Table::ArchivedConfigs, after.as_ref(), PAGE, &mut rows)?;
         if rows.is_empty() {
-            return Ok(None);
+            return Ok(chain_id);
         }
-        if let Some((key, row)) = rows.iter().find(|(_, row)| row.first() == Some(&FORMAT_VERSION))
-        {
+        for (key, row) in rows.iter().filter(|(_, row)| row.first() == Some(&FORMAT_VERSION)) {
             let text = text(key, row)?;
-            // Reading from memory cannot fail.
-            return Ok(json_scan::value_at(text.as_bytes(), &["chain_id"]).ok().flatten());
+            if chain_id.is_none() {
+                // Reading from memory cannot fail.
+                chain_id = json_scan::value_at(text.as_bytes(), &["chain_id"]).ok().flatten();
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{ArchiveOptions, Lookups, configs, forgotten};
+use super::{ArchiveOptions, Forgotten, Lookups, configs, forgotten};
 use crate::metrics::{family, sample};
 use crate::service::Service;
 use crate::store::Store;
@@ -254,8 +254,10 @@ impl Exporter {
     fn warn_of_missing(&self, service: &Service) -> Result<(), Error> {
         let Some(earliest) = service.chain_status_blocking()?.earliest else { return Ok(()) };
         let archived = self.lookups.read_union()?.heights;
-        let missing = forgotten::missing(service.store(), &archived, earliest.height)?;
-        forgotten::warn_of(&missing);
+        let forgotten = Forgotten::read(&service.store().snapshot(), earliest.height)?;
+        if let Some(forgotten) = forgotten {
+            forgotten::warn_of(&forgotten.missing(&archived));
+        }
         Ok(())
     }
 

@@ -1,13 +1,13 @@
 //! What a store has forgotten because its archive had it.
 //!
 //! A row of the store has the first height of those up to its own that are complete in the archive.
-//! If some of them are missing at the next start, the archive was replaced by another one, or lost
-//! rows, and their transactions are unknown: that is a warning, because an empty archive may have
-//! been given on purpose, or one of an earlier period dropped.
+//! If some of them are missing at the next start, their transactions are unknown. An archive with
+//! no rows at all was lost, and such a start is refused. One with other rows is a warning, because
+//! one of an earlier period may have been dropped on purpose.
 
 use milepost::archive::HeightRanges;
 use milepost::primitives::BlockHeight;
-use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table};
+use milepost::storage::{Batch, Key, Snapshot, Storage as _, Table};
 use milepost::{Error, ErrorKind};
 use tracing::warn;
 
@@ -16,16 +16,33 @@ use crate::store::Store;
 /// After the row with the id of the writer, which is the last one of the engine
 const KEY_NUMBER: u64 = 3;
 
-/// The heights below that of the oldest block of the store that were archived, and are not there
-pub(super) fn missing(
-    store: &Store,
-    archived: &HeightRanges,
+/// The heights that a store has forgotten, from the first one that its archive had
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forgotten {
+    first: BlockHeight,
+    /// That of the oldest block of the store
     earliest: BlockHeight,
-) -> Result<HeightRanges, Error> {
-    let first = read(store)?.unwrap_or(earliest);
-    Ok(earliest
-        .checked_sub(1)
-        .map_or_else(HeightRanges::default, |last| archived.gaps(first..=last)))
+}
+
+impl Forgotten {
+    /// Reads them from a store whose oldest block has this height; `None` if an archive had none
+    pub(crate) fn read(
+        store: &impl Snapshot,
+        earliest: BlockHeight,
+    ) -> Result<Option<Self>, Error> {
+        Ok(read(store)?.map(|first| Self { first, earliest }))
+    }
+
+    /// Those of them that are not archived
+    pub(crate) fn missing(&self, archived: &HeightRanges) -> HeightRanges {
+        let last = self.earliest.checked_sub(1);
+        last.map_or_else(HeightRanges::default, |last| archived.gaps(self.first..=last))
+    }
+
+    /// Removes what a store remembers of an archive that is lost
+    pub(crate) fn forget(batch: &mut Batch) {
+        batch.remove(Key::number(Table::Chain, KEY_NUMBER));
+    }
 }
 
 /// Warns of these heights, if there are any
@@ -47,7 +64,7 @@ pub(super) fn remember(
 ) -> Result<(), Error> {
     let Some(range) = archived.range_of(earliest) else { return Ok(()) };
     // It changes when heights are filled or not kept any longer, and not with each block.
-    if read(store)? == Some(*range.start()) {
+    if read(&store.snapshot())? == Some(*range.start()) {
         return Ok(());
     }
     let mut batch = Batch::new();
@@ -55,9 +72,9 @@ pub(super) fn remember(
     store.config_writer().commit(batch)
 }
 
-fn read(store: &Store) -> Result<Option<BlockHeight>, Error> {
+fn read(store: &impl Snapshot) -> Result<Option<BlockHeight>, Error> {
     let key = Key::number(Table::Chain, KEY_NUMBER);
-    let Some(row) = store.snapshot().get(&key)? else { return Ok(None) };
+    let Some(row) = store.get(&key)? else { return Ok(None) };
     let height = (&*row).try_into().map(BlockHeight::from_le_bytes);
     let malformed = |_| Error::new(ErrorKind::Corrupt, "a height of another length");
     height.map(Some).map_err(|error| malformed(error).at(format_args!("{key:?}")))
@@ -76,8 +93,10 @@ mod tests {
             ranges.iter().for_each(|(first, last)| heights.insert(*first..=*last));
             heights
         };
-        let missing =
-            |archived: &HeightRanges, earliest| missing(&store, archived, earliest).unwrap();
+        let missing = |archived: &HeightRanges, earliest| {
+            let forgotten = Forgotten::read(&store.snapshot(), earliest).unwrap();
+            forgotten.map_or_else(HeightRanges::default, |it| it.missing(archived))
+        };
         let archived = ranges(&[(10, 20), (100, 200)]);
         // Nothing was forgotten yet, as with an archive that is new.
         assert!(missing(&ranges(&[]), 150).is_empty());

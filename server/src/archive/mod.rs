@@ -10,6 +10,7 @@ mod configs;
 mod conflicts;
 mod exporter;
 mod forgotten;
+mod late;
 mod lookups;
 mod reads;
 #[cfg(test)]
@@ -34,6 +35,8 @@ use milepost_cassandra::{Address, CassandraArchive};
 pub(crate) use access::ServiceSnapshot;
 pub(crate) use configs::chain_id;
 pub(crate) use exporter::{ArchivedHeights, Exporter, run_exporter};
+pub(crate) use forgotten::Forgotten;
+pub(crate) use late::LateArchive;
 pub(crate) use lookups::Lookups;
 pub(crate) use reads::Read;
 
@@ -68,14 +71,20 @@ impl ArchiveLocation {
         }
     }
 
-    /// Whether there may be an archive, without making one
-    pub(crate) fn exists(&self) -> bool {
+    /// Whether there may be an archive, without making one; an error if that cannot be seen
+    pub(crate) fn exists(&self) -> Result<bool, Error> {
         match self {
-            Self::Memory => false,
+            Self::Memory => Ok(false),
             Self::Directory(directory) => DirectoryArchive::exists(directory),
             #[cfg(feature = "cassandra")]
-            Self::Cassandra(_) => true,
+            Self::Cassandra(_) => Ok(true),
         }
+    }
+
+    /// Whether there is no archive
+    pub(crate) fn is_missing(&self) -> bool {
+        // Where it cannot be seen, opening it says why.
+        matches!(self.exists(), Ok(false))
     }
 }
 

@@ -242,7 +242,7 @@ fn fill(
     let service = Arc::new(service.with_archive(Some(Arc::clone(&exporter))));
     serve::shutdown_on_signals(&service)?;
     if let Some(directory) = &args.feed.configs {
-        feed::import_configs(&service, directory)?;
+        feed::import_configs(&service, directory).map_err(|failure| failure.to_string())?;
     }
     let until = args.feed.until.unwrap_or(to.saturating_add(MAX_HEIGHTS_PAST_END));
     let export = Arc::new(PartExport {
@@ -264,7 +264,8 @@ fn fill(
             let first = Some(from.saturating_sub(HEIGHTS_BEFORE));
             let range = HeightRange { from: first, until: Some(until) };
             let after_block = || export.after_block();
-            feed::import_blocks(&service, &args.paths, range, &after_block).map(drop)
+            let imported = feed::import_blocks(&service, &args.paths, range, &after_block);
+            imported.map(drop).map_err(|failure| failure.to_string())
         }
     };
     if imported.is_ok() && !service.is_shut_down() {

@@ -122,7 +122,7 @@ fn open(location: &ArchiveLocation) -> Result<CompressedArchive<SharedArchive>, 
 fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
     match location {
         ArchiveLocation::Memory => Err("an archive in memory ends with its server".to_owned()),
-        _ if !location.exists() => Err(format!("{location}: no such archive")),
+        _ if location.is_missing() => Err(format!("{location}: no such archive")),
         _ => Ok(()),
     }
 }

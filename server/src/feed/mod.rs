@@ -20,6 +20,7 @@ use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
 use crate::json_scan;
+use crate::serve::Failure;
 use crate::service::Service;
 use files::BlockSource;
 use message::Message;
@@ -75,11 +76,12 @@ impl fmt::Display for FeedSummary {
 
 /// Imports the protocol configurations of a directory: files named `<height>.json`, each effective
 /// from its height on
-pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usize, String> {
+pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usize, Failure> {
     let configs = files::find_configs(directory)?;
     for (height, path) in &configs {
         let text = String::from_utf8(read(path)?).map_err(|error| with_path(path, error))?;
-        service.put_config(*height, &text).map_err(|error| with_path(path, error))?;
+        let put = service.put_config(*height, &text);
+        put.map_err(|error| Failure::of_kind(error.kind(), with_path(path, error)))?;
     }
     Ok(configs.len())
 }
@@ -100,7 +102,7 @@ pub(crate) fn import_blocks(
     paths: &[PathBuf],
     range: HeightRange,
     after_block: &(dyn Fn() + Sync),
-) -> Result<FeedSummary, String> {
+) -> Result<FeedSummary, Failure> {
     let is_lake = |path: &&PathBuf| object_store::address(path).is_some();
     let (lakes, paths): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_lake);
     let mut sources = files::find_blocks(&paths)?;
@@ -127,14 +129,17 @@ pub(crate) fn import_blocks(
     match imported {
         Err(ImportError { message: Some(message), error, .. }) => {
             let FileMessage { message, source } = *message;
-            return Err(message.describe(&error, &source.path));
+            let text = message.describe(&error, &source.path);
+            return Err(Failure::of_kind(error.kind(), text));
         }
-        Err(ImportError { error, .. }) => return Err(format!("commit: {error}")),
+        Err(ImportError { error, .. }) => {
+            return Err(Failure::of_kind(error.kind(), format!("commit: {error}")));
+        }
         Ok(()) => {}
     }
     summary.interrupted = interrupted;
     if let Some(error) = unreadable {
-        return Err(error);
+        return Err(error.into());
     }
     for url in lakes.into_iter().filter_map(|path| object_store::address(path)) {
         if !summary.interrupted {

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::{FeedSummary, HeightRange};
+use crate::serve::Failure;
 use crate::service::Service;
 
 /// The address of a lake in an object store, if a path of the command line is one
@@ -21,16 +22,18 @@ pub(super) fn import(
     range: HeightRange,
     summary: &mut FeedSummary,
     after_block: &(dyn Fn() + Sync),
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     use milepost::import::ImportSummary;
     use milepost_feeds::{FeedBlock, ImportError, Lake};
     use tokio::runtime::Handle;
 
     let HeightRange { from: Some(from), until: Some(until) } = range else {
-        return Err(format!("{url}: a lake is imported with --from HEIGHT and --until HEIGHT"));
+        return Err(Failure::Other(format!(
+            "{url}: a lake is imported with --from HEIGHT and --until HEIGHT"
+        )));
     };
     if until < from {
-        return Err(format!("--until {until} is below --from {from}"));
+        return Err(Failure::Other(format!("--until {until} is below --from {from}")));
     }
     let lake = Lake::open(url)?.with_track_shards(service.track_shards());
     let (runtime, mut reader) = (Handle::current(), lake.read(from, until));
@@ -52,13 +55,16 @@ pub(super) fn import(
     progress.finish();
     match imported {
         Err(ImportError { message: Some(block), error, .. }) => {
-            return Err(format!("{url}: block {}: {error}", block.block.height));
+            let text = format!("{url}: block {}: {error}", block.block.height);
+            return Err(Failure::of_kind(error.kind(), text));
         }
-        Err(ImportError { error, .. }) => return Err(format!("commit: {error}")),
+        Err(ImportError { error, .. }) => {
+            return Err(Failure::of_kind(error.kind(), format!("commit: {error}")));
+        }
         Ok(()) => {}
     }
     summary.interrupted = interrupted;
-    failed.map_or(Ok(()), Err)
+    failed.map_or(Ok(()), |text| Err(Failure::Other(text)))
 }
 
 /// Refuses the lake
@@ -69,6 +75,6 @@ pub(super) fn import(
     _: HeightRange,
     _: &mut FeedSummary,
     _: &(dyn Fn() + Sync),
-) -> Result<(), String> {
-    Err(format!("{url}: this program was built without object stores"))
+) -> Result<(), Failure> {
+    Err(Failure::Other(format!("{url}: this program was built without object stores")))
 }

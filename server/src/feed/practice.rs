@@ -84,7 +84,7 @@ impl PracticeFeed {
     }
 
     /// Imports the next block, after the configuration that becomes effective with it
-    pub(crate) fn step(&mut self, service: &Service) -> Result<(), String> {
+    pub(crate) fn step(&mut self, service: &Service) -> Result<(), Failure> {
         let message = self.chain.next_message();
         if let Some(version) = self.version_change(&message) {
             let settings = self.chain.settings();
@@ -93,10 +93,14 @@ impl PracticeFeed {
             let config =
                 protocol_config(&settings.chain_id, settings.genesis_height, version, &boundaries);
             let put = service.put_config(message.height, &config);
-            put.map_err(|error| format!("protocol configuration: {error}"))?;
+            put.map_err(|error| {
+                Failure::of_kind(error.kind(), format!("protocol configuration: {error}"))
+            })?;
         }
         let imported = service.import_block(&message.json);
-        imported.map(|_| ()).map_err(|error| format!("block {}: {error}", message.height))
+        imported.map(|_| ()).map_err(|error| {
+            Failure::of_kind(error.kind(), format!("block {}: {error}", message.height))
+        })
     }
 
     /// The protocol version of this block if it differs from the previous block's

@@ -28,6 +28,7 @@ pub(crate) use backup::serve as serve_backups;
 pub(crate) use check::{Problems, check_row};
 
 use crate::log::print_line;
+use crate::start_losses::{self, AcceptedLoss};
 use crate::value_parsers;
 
 /// What `milepost store` does
@@ -107,6 +108,7 @@ struct Info {
     path: PathBuf,
     bytes: u64,
     chain: ChainStatus,
+    losses: Vec<AcceptedLoss>,
     tables: Vec<TableInfo>,
 }
 
@@ -120,13 +122,14 @@ struct TableInfo {
 fn info(path: &Path) -> Result<Info, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
+    let losses = start_losses::read(&snapshot).map_err(|error| error.to_string())?;
     let table = |table| {
         let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
         Ok(TableInfo { table, version, size })
     };
     let tables: Result<Vec<TableInfo>, Error> = Table::ALL.into_iter().map(table).collect();
     let tables = tables.map_err(|error| error.to_string())?;
-    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, tables })
+    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, losses, tables })
 }
 
 /// The version of the first row of a table
@@ -141,7 +144,9 @@ fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Erro
 }
 
 fn info_json(info: &Info) -> Value {
-    let Info { path: _, bytes, chain, tables } = info;
+    let Info { path: _, bytes, chain, losses, tables } = info;
+    let loss =
+        |AcceptedLoss { time, text, .. }: &AcceptedLoss| json!({ "time": time, "text": text });
     let tables: Map<String, Value> = tables
         .iter()
         .map(|TableInfo { table, version, size }| {
@@ -165,12 +170,13 @@ fn info_json(info: &Info) -> Value {
         "complete_from": chain.complete_from,
         "final": chain.last_final.map(|block| block.height),
         "head": chain.head.map(|block| block.height),
+        "accepted_losses": losses.iter().map(loss).collect::<Vec<Value>>(),
         "tables": tables,
     })
 }
 
 fn info_text(info: &Info) -> String {
-    let Info { path, bytes, chain, tables } = info;
+    let Info { path, bytes, chain, losses, tables } = info;
     let height = |height: Option<u64>| height.map_or("-".to_owned(), |height| height.to_string());
     let mut lines = vec![
         format!("file            {}", path.display()),
@@ -182,9 +188,14 @@ fn info_text(info: &Info) -> String {
         format!("complete from   {}", height(chain.complete_from)),
         format!("final           {}", height(chain.last_final.map(|block| block.height))),
         format!("head            {}", height(chain.head.map(|block| block.height))),
+    ];
+    lines.extend(losses.iter().map(|AcceptedLoss { time, text, .. }| {
+        format!("accepted loss   {text} ({time} s after 1970)")
+    }));
+    lines.extend([
         String::new(),
         format!("{:<16}{:>8}{:>14}{:>16}{:>16}", "table", "version", "rows", "bytes", "in pages"),
-    ];
+    ]);
     lines.extend(tables.iter().map(|TableInfo { table, version, size }| {
         let of_release = rows::version(*table);
         let version = match version {

@@ -28,7 +28,7 @@ enum Start {
 use Start::{Ends, Listens};
 
 /// Stores and archives of two chains, each in a file or a folder of its name
-fn templates() -> &'static Path {
+pub(crate) fn templates() -> &'static Path {
     static TEMPLATES: OnceLock<PathBuf> = OnceLock::new();
     TEMPLATES.get_or_init(|| {
         // In the target directory, because nothing removes it.
@@ -69,7 +69,7 @@ fn make_templates(templates: &Path) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     if !from.is_dir() {
         fs::copy(from, to).unwrap();
         return;
@@ -81,12 +81,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Every file below a folder with its bytes, and every folder
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file below a folder with its bytes, every folder, and every link with its target
+pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut contents = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.is_symlink() {
+            let target = fs::read_link(&path).unwrap();
+            contents.insert(path, text(&target).as_bytes().to_vec());
+        } else if path.is_dir() {
             contents.extend(self::contents(&path));
             contents.insert(path, Vec::new());
         } else {

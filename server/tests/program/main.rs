@@ -39,6 +39,8 @@ mod rolling_restart;
 mod settings;
 mod shutdown;
 mod start_lines;
+#[cfg(unix)]
+mod start_states;
 mod store_commands;
 mod store_directory;
 mod strict_types;

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -71,7 +71,7 @@ impl DirectoryArchive {
     /// # Errors
     ///
     /// [`ErrorKind::Storage`] if the directory cannot be written or is open already, also in
-    /// another process; [`ErrorKind::Version`] if a release of fjall with another format wrote it;
+    /// another process, whose source is an [`io::Error`] of kind `ResourceBusy`; [`ErrorKind::Version`] if a release of fjall with another format wrote it;
     /// [`ErrorKind::Corrupt`] if it is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
@@ -84,8 +84,64 @@ impl DirectoryArchive {
     }
 
     /// Whether this directory has an archive, without opening or making one
-    pub fn exists(directory: impl AsRef<Path>) -> bool {
-        directory.as_ref().join(DATABASE).is_dir()
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if that cannot be seen: the directory may not be read, its disk does
+    /// not answer, or it is a link to a place that is not there.
+    pub fn exists(directory: impl AsRef<Path>) -> Result<bool, Error> {
+        let directory = directory.as_ref();
+        let path = directory.join(DATABASE);
+        let io_error = |error: io::Error| {
+            Error::new(ErrorKind::Storage, &error).at(path.display()).with_source(error)
+        };
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => Ok(true),
+            Ok(_) => Err(io_error(io::ErrorKind::NotADirectory.into())),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(error)),
+            Err(error) => {
+                let is_dangling = |path: &Path| {
+                    fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink()) && !path.exists()
+                };
+                let dangles = is_dangling(directory) || is_dangling(&path);
+                if dangles { Err(io_error(error)) } else { Ok(false) }
+            }
+        }
+    }
+
+    /// Forgets which put of the archive in this directory was acknowledged last
+    ///
+    /// An archive that lost its last puts opens with what it has after this.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if the file of that put cannot be written.
+    pub fn forget_acknowledged(directory: impl AsRef<Path>) -> Result<(), Error> {
+        files::forget_acknowledged(&directory.as_ref().join(DATABASE))
+    }
+
+    /// Renames the rows of the archive in this directory, so that the next [`open`](Self::open)
+    /// makes an empty one; returns their new path
+    ///
+    /// For a damaged archive whose rows may still be looked at. The archive must not be open.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if they cannot be renamed.
+    pub fn put_aside(directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        let path = directory.as_ref().join(DATABASE);
+        let mut number = 1_u32;
+        loop {
+            let aside = path.with_extension(format!("damaged.{number}"));
+            if fs::symlink_metadata(&aside).is_err() {
+                let renamed =
+                    fs::rename(&path, &aside).and_then(|()| sync_directory(directory.as_ref()));
+                return renamed.map(|()| aside).map_err(|error| {
+                    Error::new(ErrorKind::Storage, &error).at(path.display()).with_source(error)
+                });
+            }
+            number = number.saturating_add(1);
+        }
     }
 
     fn open_or_create(path: &Path) -> Result<Self, Error> {
@@ -387,6 +443,11 @@ fn conflict_prefix(key: &Key) -> Vec<u8> {
 
 /// The engine's error for one of fjall, which is its source
 fn failed(error: fjall::Error) -> Error {
+    if matches!(error, fjall::Error::Locked) {
+        let detail = "the archive is open already, in this process or another";
+        let source = io::Error::from(io::ErrorKind::ResourceBusy);
+        return Error::new(ErrorKind::Storage, detail).with_source(source);
+    }
     // What is neither damage nor another format is a failure of the disk or of its use.
     let kind = match &error {
         fjall::Error::InvalidVersion(_) => ErrorKind::Version,

@@ -66,10 +66,19 @@ impl Acknowledged {
     }
 }
 
+/// Empties the file with the number, so that any number is true
+pub(crate) fn forget_acknowledged(database: &Path) -> Result<(), Error> {
+    let path = database.join(ACKNOWLEDGED);
+    File::create(&path).map(drop).map_err(|error| io_error(&path, error))
+}
+
 /// Checks the files of a database that exists, and cuts off a batch that a power failure tore
 pub(crate) fn check(database: &Path) -> Result<(), Error> {
     let lock = database.join(LOCK);
-    let lock = File::open(&lock).map_err(|error| io_error(&lock, error))?;
+    let lock = File::open(&lock).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => damaged(&lock, "the file is missing"),
+        _ => io_error(&lock, error),
+    })?;
     // Of a database that is open its process changes the files; fjall says that it is.
     if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
         return Ok(());

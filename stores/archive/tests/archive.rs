@@ -209,7 +209,7 @@ fn a_directory_is_open_once() {
     let archive = DirectoryArchive::open(directory.path()).unwrap();
     let error = DirectoryArchive::open(directory.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Storage);
-    assert!(error.detail().contains("Locked"), "{error}");
+    assert_eq!(error.detail(), "the archive is open already, in this process or another");
     drop(archive);
     DirectoryArchive::open(directory.path()).unwrap();
 }

@@ -82,6 +82,33 @@ pub(crate) fn check(path: &Path, last: Option<Commit>) -> Result<(), OpenError> 
     ))
 }
 
+/// Whether a commit is noted beside a file that is not there
+pub(crate) fn is_gone(path: &Path) -> Result<bool, OpenError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == IoErrorKind::NotFound => is_noted(path),
+        _ => Ok(false),
+    }
+}
+
+/// Whether a whole note is beside this path
+pub(crate) fn is_noted(path: &Path) -> Result<bool, OpenError> {
+    let beside = path_beside(path);
+    match fs::read(&beside) {
+        Err(error) if error.kind() == IoErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_error(path, &beside, error)),
+        Ok(bytes) => Ok(Commit::decode(&bytes).is_some()),
+    }
+}
+
+/// Removes the note beside this path, if there is one
+pub(crate) fn forget(path: &Path) -> Result<(), OpenError> {
+    let beside = path_beside(path);
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != IoErrorKind::NotFound => Err(io_error(path, &beside, error)),
+        _ => Ok(()),
+    }
+}
+
 /// The error of the file beside a storage
 fn io_error(path: &Path, beside: &Path, error: io::Error) -> OpenError {
     OpenError::caused_by(OpenErrorKind::Io, path, format_args!("{}: ", beside.display()), error)

@@ -163,7 +163,12 @@ fn check_magic(path: &Path) -> Result<(), OpenError> {
         [] => "the file is empty, so it is not or no longer a milepost storage",
         _ => "the file is not a milepost storage: it does not start as a redb database",
     };
-    Err(OpenError::new(OpenErrorKind::NotAStorage, path, detail))
+    // Commits of a storage at this path are noted, so it was one.
+    let kind = match acknowledged::is_noted(path)? {
+        true => OpenErrorKind::Damaged,
+        false => OpenErrorKind::NotAStorage,
+    };
+    Err(OpenError::new(kind, path, detail))
 }
 
 /// Checks that the header identifies a storage of this format version, and that the file has the
@@ -292,6 +297,23 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         // The file system has no hard links, and a rename would replace an existing file.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(IoErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
+    }
+}
+
+/// Renames a file to the first free one of `FILE.damaged.1`, `FILE.damaged.2` and so on
+pub(crate) fn put_aside(path: &Path) -> Result<PathBuf, OpenError> {
+    let mut number = 1_u32;
+    loop {
+        let mut aside = OsString::from(path);
+        aside.push(format!(".damaged.{number}"));
+        let aside = PathBuf::from(aside);
+        match rename_new(path, &aside).and_then(|()| sync_directory(path)) {
+            Ok(()) => return Ok(aside),
+            Err(error) if error.kind() == IoErrorKind::AlreadyExists => {
+                number = number.saturating_add(1);
+            }
+            Err(error) => return Err(OpenError::caused_by(OpenErrorKind::Io, path, "", error)),
+        }
     }
 }
 

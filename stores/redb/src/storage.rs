@@ -11,7 +11,7 @@ use milepost::Error;
 use milepost::storage::{Batch, Storage, Table};
 use redb::{Database, WriteTransaction};
 
-use crate::acknowledged::Acknowledged;
+use crate::acknowledged::{self, Acknowledged};
 use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 
@@ -64,6 +64,43 @@ impl RedbStorage {
         let mut storage = Self::open_alone(path, options)?;
         storage.acknowledged = Some(Arc::new(Acknowledged::open(path)?));
         Ok(storage)
+    }
+
+    /// Whether a storage was at this path, and its file is gone: `FILE.acknowledged` is left
+    ///
+    /// [`open`](Self::open) makes a new storage there all the same, which has nothing of the old
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// An [`OpenError`] of kind [`Io`](crate::OpenErrorKind::Io) if `FILE.acknowledged` cannot be
+    /// read.
+    pub fn is_gone(path: impl AsRef<Path>) -> Result<bool, OpenError> {
+        acknowledged::is_gone(path.as_ref())
+    }
+
+    /// Forgets which commit of the file at this path was acknowledged last
+    ///
+    /// A file that lost its last commits opens with what it has after this.
+    ///
+    /// # Errors
+    ///
+    /// An [`OpenError`] of kind [`Io`](crate::OpenErrorKind::Io) if `FILE.acknowledged` cannot be
+    /// removed.
+    pub fn forget_acknowledged(path: impl AsRef<Path>) -> Result<(), OpenError> {
+        acknowledged::forget(path.as_ref())
+    }
+
+    /// Renames the file at this path, so that the next [`open`](Self::open) makes a new storage;
+    /// returns its new path
+    ///
+    /// For a damaged file whose rows may still be looked at. The file must not be open.
+    ///
+    /// # Errors
+    ///
+    /// An [`OpenError`] of kind [`Io`](crate::OpenErrorKind::Io) if it cannot be renamed.
+    pub fn put_aside(path: impl AsRef<Path>) -> Result<PathBuf, OpenError> {
+        file::put_aside(path.as_ref())
     }
 
     /// Opens or creates a file of which no commit is noted beside it

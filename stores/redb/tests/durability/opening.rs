@@ -223,3 +223,38 @@ fn a_snapshot_of_a_file_does_not_change_it() {
     let error = RedbSnapshot::open(&path, &verified()).unwrap_err();
     assert_eq!(error.kind(), OpenErrorKind::Io, "{error}");
 }
+
+#[test]
+fn a_file_that_is_gone_is_known_by_its_note() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    assert_eq!(RedbStorage::is_gone(&path), Ok(false));
+    drop(RedbStorage::open(&path, &Options::default()).unwrap());
+    // Nothing was acknowledged yet.
+    fs::remove_file(&path).unwrap();
+    assert_eq!(RedbStorage::is_gone(&path), Ok(false));
+    drop(sample_storage(&path));
+    assert_eq!(RedbStorage::is_gone(&path), Ok(false));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(RedbStorage::is_gone(&path), Ok(true));
+    RedbStorage::forget_acknowledged(&path).unwrap();
+    assert_eq!(RedbStorage::is_gone(&path), Ok(false));
+    RedbStorage::forget_acknowledged(&path).unwrap();
+}
+
+#[test]
+fn what_was_a_storage_is_damaged_and_can_be_put_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    for (number, content) in [(1, ""), (2, "a text")] {
+        drop(sample_storage(&path));
+        fs::write(&path, content).unwrap();
+        assert_rejected(&path, OpenErrorKind::Damaged);
+        let aside = RedbStorage::put_aside(&path).unwrap();
+        assert_eq!(aside, directory.path().join(format!("chain.milepost.damaged.{number}")));
+        assert_eq!(fs::read_to_string(&aside).unwrap(), content);
+        assert!(!path.exists());
+    }
+    let error = RedbStorage::put_aside(&path).unwrap_err();
+    assert_eq!(error.kind(), OpenErrorKind::Io);
+}
