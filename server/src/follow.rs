@@ -19,9 +19,9 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    BlockRequest, Budget, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
-    Follower, ImportError, Node, RpcClient, Settings, Source, SourceErrorKind, Start, StoredChain,
-    Token,
+    BlockRequest, Budget, Event, Feed, FeedBlock, FeedUrl, Fetched, Finality, FollowError,
+    FollowErrorKind, Follower, ImportError, Node, RpcClient, Settings, Source, SourceErrorKind,
+    Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -42,7 +42,7 @@ use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};
 /// The variable that holds the token of a feed
 pub(crate) const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
-/// The pause before a node is asked again for the name of its chain
+/// The pause before a node or a feed is asked again for its chain
 const UPSTREAM_PAUSE: Duration = Duration::from_secs(1);
 
 /// The feeds of a command line, and the nodes that belong to them
@@ -246,6 +246,9 @@ impl Follow {
         let mut feeds = sources.into_iter().map(|source| source.feed);
         let Some(first) = feeds.next() else { return Ok(()) };
         let url = urls.join(", or else ");
+        if let (None, None, None) = (of_feed, &upstream, chain.head) {
+            compare_with_archive(&first, &url, stored_name.as_ref(), &service).await?;
+        }
         if let (Some(until), Some(head)) = (until, chain.head)
             && head.height >= until
         {
@@ -379,6 +382,74 @@ async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
                 is_logged = true;
             }
             Err(_) => {}
+        }
+        tokio::select! {
+            () = service.shutdown_signal() => return None,
+            () = time::sleep(UPSTREAM_PAUSE) => {}
+        }
+    }
+}
+
+/// Compares a feed that does not say its chain with the blocks of an archive, for an empty store
+///
+/// # Errors
+///
+/// [`Failure::Usage`] if a block differs, or none can be compared.
+async fn compare_with_archive(
+    feed: &Feed,
+    url: &str,
+    stored_name: Option<&(String, String)>,
+    service: &Arc<Service>,
+) -> Result<(), Failure> {
+    if let (Some((place, stored)), Ok(Some(other))) = (stored_name, feed.chain_id().await) {
+        let feed = format!("--follow {url}");
+        return match other == *stored {
+            true => Ok(()),
+            false => Err(Failure::chains_differ(place, stored, &feed, &other)),
+        };
+    }
+    let Some(archive) = service.archive().map(Arc::clone) else { return Ok(()) };
+    let blocks = service.spawn_blocking(move |_| archive.blocks_to_compare()).await;
+    let blocks = match blocks {
+        Some(Ok(blocks)) if blocks.is_empty() => return Ok(()),
+        Some(blocks) => blocks?,
+        None => return Err(Failure::Other("a read of the archive panicked".to_owned())),
+    };
+    let unnamed = || ("the archive".to_owned(), "a chain without a name".to_owned());
+    let (place, stored) = stored_name.cloned().unwrap_or_else(unnamed);
+    for (height, hash) in blocks {
+        let Some(found) = hash_at(feed, height, service).await else { continue };
+        if found == hash.to_string() {
+            return Ok(());
+        }
+        let other = format!("another chain: its block {height} is {found}, and not {hash}");
+        return Err(Failure::chains_differ(&place, &stored, &format!("--follow {url}"), &other));
+    }
+    Err(Failure::Usage(format!(
+        "{place} belongs to {stored}, and it is not known whether --follow {url} does, which has no block of the archived heights: --upstream names a node of its chain"
+    )))
+}
+
+/// The hash of the final block that a feed has at a height; `None` if it has none there
+async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<String> {
+    let mut is_logged = false;
+    loop {
+        let answer = tokio::select! {
+            () = service.shutdown_signal() => return None,
+            answer = feed.block(BlockRequest::new(height, Finality::Final)) => answer,
+        };
+        match answer {
+            Ok(Fetched::Message(message)) => {
+                // Reading from memory cannot fail.
+                return json_scan::value_at(&message[..], &["block", "header", "hash"]).ok()?;
+            }
+            Err(error) if error.kind == SourceErrorKind::Temporary => {
+                if !is_logged {
+                    warn!("the chain of --follow is not known, and it is asked again: {error}");
+                    is_logged = true;
+                }
+            }
+            Ok(Fetched::Empty) | Err(_) => return None,
         }
         tokio::select! {
             () = service.shutdown_signal() => return None,

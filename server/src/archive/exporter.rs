@@ -14,10 +14,11 @@ use std::sync::{Mutex, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{
-    ArchiveLookup, ArchiveWriter, HeightRanges, Removal, WriterId, WriterProgress,
+    Archive as _, ArchiveLookup, ArchiveWriter, ArchivedBlock, HeightRanges, Removal, WriterId,
+    WriterProgress,
 };
 use milepost::import::{ArchiveFloor, ImportSettings};
-use milepost::primitives::BlockHeight;
+use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -38,6 +39,8 @@ const SHED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The fraction of the heights that are kept after which those before them are removed: each time
 /// the whole archive is read
 const REMOVAL_FRACTION: u64 = 8;
+/// Heights of an archive that are looked at for a block to compare with a feed
+const COMPARED_HEIGHTS: usize = 100;
 /// Pages of rows that are read in a step to remove what is not kept, some 0.2 s
 const PAGES_PER_STEP: usize = 64;
 
@@ -149,6 +152,36 @@ impl Exporter {
     /// Requests that begin after this find all that is archived at these heights.
     pub(crate) fn heights(&self) -> Arc<ArchivedHeights> {
         Arc::clone(&self.heights.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The newest and the oldest block of each archive with its height, by which a feed is compared
+    /// with it; blocks the thread
+    ///
+    /// # Errors
+    ///
+    /// One of the archives cannot be read.
+    pub(crate) fn blocks_to_compare(&self) -> Result<Vec<(BlockHeight, CryptoHash)>, Error> {
+        let mut blocks = Vec::new();
+        for archive in self.lookups.all() {
+            let heights = WriterProgress::read_union(archive)?.heights;
+            let (first, last) = (heights.iter().next(), heights.iter().last());
+            let Some((first, last)) = first.zip(last) else { continue };
+            // Heights without a block are archived as well.
+            let newest = last.clone().rev().take(COMPARED_HEIGHTS);
+            let oldest = first.clone().take(COMPARED_HEIGHTS);
+            for heights in [newest.collect::<Vec<_>>(), oldest.collect()] {
+                let keys = heights.iter().map(|height| ArchivedBlock::height_key(*height));
+                let (keys, mut rows) = (keys.collect::<Vec<_>>(), Vec::new());
+                archive.get_many(&keys, &mut rows)?;
+                let mut found = heights.iter().zip(&rows);
+                if let Some((height, row)) =
+                    found.find_map(|(height, row)| Some((height, row.as_ref()?)))
+                {
+                    blocks.push((*height, ArchivedBlock::decode_hash(row)?));
+                }
+            }
+        }
+        Ok(blocks)
     }
 
     /// Finds out what the archive has before anything is exported, so that the first import may

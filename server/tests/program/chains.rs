@@ -294,13 +294,59 @@ fn an_empty_store_beside_an_archive_takes_no_block_of_another_chain() {
     let archive = folder.path().join("other-archive");
     copy(&templates().join("other-archive"), &archive);
     let args = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store)];
-    let output = command(&args)
-        .args(["--archive", text(&archive), "--follow", &feed.url(), "--upstream", upstream])
+    let output = |upstream: &str| {
+        let feed = ["--follow", &feed.url(), "--upstream", upstream];
+        command(&args).args(["--archive", text(&archive)]).args(feed).output().unwrap()
+    };
+    for (upstream, expected) in [
+        (upstream, "belongs to othernet, and the --upstream of the feed to practice".to_owned()),
+        // Neither the feed nor a node says its name.
+        (
+            "none",
+            format!(
+                "belongs to othernet, and --follow {} to another chain: its block ",
+                feed.url()
+            ),
+        ),
+    ] {
+        let output = output(upstream);
+        assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+        assert!(errors(&output).contains(&expected), "{}", errors(&output));
+    }
+    let server = Server::start(&["--store", text(&store)]);
+    assert_eq!(server.get("/status").json()["blocks"], 0);
+}
+
+#[test]
+fn an_empty_store_beside_an_archive_takes_blocks_of_a_feed_without_a_name() {
+    let (messages, folder) = (chain(43, 60), tempfile::tempdir().unwrap());
+    let feed = serve_feed(&messages, Faults::default());
+    let node = feed.node_url();
+    let node = node.strip_prefix("node+").unwrap();
+    let archive = folder.path().join("archive");
+    let from = messages[0].height.to_string();
+    let blocks = canonical(&messages).count() as u64;
+    for (store, upstream) in [("one.milepost", node), ("two.milepost", "none")] {
+        let store = folder.path().join(store);
+        let places = ["--store", text(&store), "--archive", text(&archive), "--from", &from];
+        let server = follow(&feed, &[&places[..], &["--upstream", upstream]].concat());
+        server.until("all blocks, archived", || {
+            let status = server.get("/status").json();
+            status["blocks"] == blocks && status["archive"]["complete"][0].is_array()
+        });
+        assert_eq!(server.get("/status").json()["chain_id"], "practice");
+        server.signal("TERM");
+        assert_eq!(server.ended().code(), Some(0));
+    }
+    // A feed without any of the archived blocks may be of any chain.
+    let elsewhere = serve_feed(&chain(44, 300)[150..], Faults::default());
+    let store = folder.path().join("three.milepost");
+    let output = command(&["serve", "--listen", "127.0.0.1:0", "--store", text(&store)])
+        .args(["--archive", text(&archive), "--follow", &elsewhere.url()])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
-    let expected = "belongs to othernet, and the --upstream of the feed to practice";
+    let expected =
+        "which has no block of the archived heights: --upstream names a node of its chain";
     assert!(errors(&output).contains(expected), "{}", errors(&output));
-    let server = Server::start(&["--store", text(&store)]);
-    assert_eq!(server.get("/status").json()["blocks"], 0);
 }

@@ -68,6 +68,8 @@ fn the_rule_of_finality_of_a_store_is_remembered_and_a_change_of_it_is_logged() 
     assert_eq!(last_final(&[]), Some(head()));
 
     std::fs::remove_file(&store).unwrap();
+    // It was not lost.
+    std::fs::remove_file(store.with_extension("milepost.acknowledged")).unwrap();
     import(&[]);
     let log = import(&["--finality", "all"]);
     assert!(log.contains(&becomes), "{log}");

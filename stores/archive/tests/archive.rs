@@ -303,3 +303,47 @@ fn compaction_ends_when_files_cannot_be_written() {
     let result = ended.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Storage);
 }
+
+#[cfg(unix)]
+#[test]
+fn whether_there_is_an_archive_is_seen_without_making_one() {
+    use std::io::{self, ErrorKind as IoErrorKind};
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let io_kind = |error: &milepost::Error| {
+        let source = core::error::Error::source(error).unwrap();
+        source.downcast_ref::<io::Error>().unwrap().kind()
+    };
+    assert!(!DirectoryArchive::exists(path("none")).unwrap());
+    fs::create_dir(path("empty")).unwrap();
+    assert!(!DirectoryArchive::exists(path("empty")).unwrap());
+    fs::write(path("file"), "a text").unwrap();
+    let error = DirectoryArchive::exists(path("file")).unwrap_err();
+    assert_eq!(io_kind(&error), IoErrorKind::NotADirectory);
+    symlink(path("elsewhere"), path("link")).unwrap();
+    let error = DirectoryArchive::exists(path("link")).unwrap_err();
+    assert_eq!(io_kind(&error), IoErrorKind::NotFound);
+    drop(DirectoryArchive::open(path("elsewhere")).unwrap());
+    assert!(DirectoryArchive::exists(path("link")).unwrap());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn an_archive_is_put_aside_and_a_new_one_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::number(Table::ArchivedConfigs, 7);
+    let row = Row::from(Envelope::plain(ORIGIN, b"content").encode());
+    for number in [1, 2] {
+        let archive = DirectoryArchive::open(folder.path()).unwrap();
+        let mut rows = Vec::new();
+        archive.get_many(&[key], &mut rows).unwrap();
+        assert_eq!(rows, [None]);
+        archive.put_many(&[(key, row.clone())]).unwrap();
+        drop(archive);
+        let aside = DirectoryArchive::put_aside(folder.path()).unwrap();
+        assert_eq!(aside, folder.path().join(format!("rows.damaged.{number}")));
+        assert!(aside.is_dir() && !folder.path().join("rows").exists());
+    }
+}
