@@ -122,7 +122,8 @@ fn check_is_file(path: &Path, metadata: io::Result<Metadata>) -> Result<(), Open
     }
 }
 
-fn open_existing(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
+/// Opens the database at this path, at which there is a file; with whether it is verified
+pub(crate) fn open_existing(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     check_magic(path)?;
     let for_header = Options { cache_bytes: HEADER_CACHE_BYTES, ..options.clone() };
     drop(PanicGuard::new(open_copy_on_write(path, &for_header)?));

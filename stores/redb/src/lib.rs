@@ -44,6 +44,7 @@ mod acknowledged;
 mod checksum;
 mod copy_on_write;
 mod file;
+mod handle;
 mod maintenance;
 mod open_error;
 mod options;

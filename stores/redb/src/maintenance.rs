@@ -15,6 +15,7 @@ use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table};
 use milepost::{Error, ErrorKind};
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
+use crate::handle::Handle;
 use crate::panic_guard::{self, PanicGuard};
 use crate::snapshot::verify_row;
 use crate::{OpenError, OpenErrorKind, Options, RedbSnapshot, RedbStorage, file};
@@ -48,7 +49,7 @@ impl RedbSnapshot {
     /// If the table cannot be read.
     pub fn table_size(&self, table: Table) -> Result<TableSize, Error> {
         let table = self.table(table)?;
-        panic_guard::call(|| {
+        self.call(|| {
             let (rows, stats) = (table.len()?, table.stats()?);
             let stored_bytes = stats.stored_bytes();
             let overhead = stats.metadata_bytes().saturating_add(stats.fragmented_bytes());
@@ -64,10 +65,10 @@ impl RedbSnapshot {
     /// That of `visit`, or of kind `Corrupt` or `Storage` if the rest of the table cannot be read.
     pub fn for_each_row(&self, table: Table, visit: &mut RowVisitor<'_>) -> Result<(), Error> {
         let open = self.table(table)?;
-        let mut rows = PanicGuard::new(panic_guard::call(|| Ok(open.iter()?))?);
+        let mut rows = PanicGuard::new(self.call(|| Ok(open.iter()?))?);
         loop {
             let rows = rows.value_mut()?;
-            let next = panic_guard::call(|| Ok(rows.next().transpose()?.map(PanicGuard::new)))?;
+            let next = self.call(|| Ok(rows.next().transpose()?.map(PanicGuard::new)))?;
             let Some(entry) = next else { return Ok(()) };
             let (key, value) = entry.value()?;
             let (key, value) = panic_guard::call(|| Ok((key.value(), value.value())))?;
@@ -139,7 +140,8 @@ impl RedbStorage {
     ///
     /// Of kind `Usage` if there is another handle or snapshot, otherwise as a commit.
     pub fn compact(&mut self) -> Result<(), Error> {
-        let database = Arc::get_mut(&mut self.database).ok_or_else(|| {
+        let only = Arc::get_mut(&mut self.handle).and_then(Handle::only);
+        let database = only.ok_or_else(|| {
             Error::new(
                 ErrorKind::Usage,
                 "a file is compacted by its only handle, without snapshots",

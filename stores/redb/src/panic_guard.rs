@@ -40,7 +40,12 @@ fn convert(error: redb::Error) -> Error {
         | redb::Error::TableIsMultimap(_) => ErrorKind::Corrupt,
         _ => ErrorKind::Storage,
     };
-    Error::new(kind, format_args!("redb: {error}")).with_source(error)
+    let text = format!("redb: {error}");
+    match error {
+        // Its kind says what a host can do.
+        redb::Error::Io(error) => Error::new(kind, text).with_source(error),
+        error => Error::new(kind, text).with_source(error),
+    }
 }
 
 /// A value of redb; catches a panic of its drop

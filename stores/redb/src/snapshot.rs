@@ -10,10 +10,11 @@ use std::sync::OnceLock;
 
 use milepost::storage::{Key, Row, Snapshot, Table};
 use milepost::{Error, ErrorKind};
-use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase};
 
 use crate::checksum;
 use crate::file;
+use crate::handle::OpenDatabase;
 use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, OpenErrorKind, Options};
 
@@ -27,7 +28,7 @@ pub struct RedbSnapshot {
     tables: [OnceLock<PanicGuard<OpenTable>>; Table::ALL.len()],
     transaction: PanicGuard<ReadTransaction>,
     /// Dropped last: closing a database ends its transactions
-    _database: Arc<PanicGuard<Database>>,
+    database: Arc<OpenDatabase>,
 }
 
 impl RedbSnapshot {
@@ -42,18 +43,26 @@ impl RedbSnapshot {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let database = file::open_unchanged(path, options)?;
-        Self::new(&Arc::new(PanicGuard::new(database)))
+        Self::new(&Arc::new(OpenDatabase::new(database)))
             .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))
     }
 
-    pub(crate) fn new(database: &Arc<PanicGuard<Database>>) -> Result<Self, Error> {
+    pub(crate) fn new(database: &Arc<OpenDatabase>) -> Result<Self, Error> {
         let redb_database = database.value()?;
-        let transaction = panic_guard::call(|| Ok(redb_database.begin_read()?))?;
+        let transaction = database.call(|| Ok(redb_database.begin_read()?))?;
         Ok(Self {
             tables: [const { OnceLock::new() }; Table::ALL.len()],
             transaction: PanicGuard::new(transaction),
-            _database: Arc::clone(database),
+            database: Arc::clone(database),
         })
+    }
+
+    /// Runs a closure that reads, and notes an error of the disk for the storage
+    pub(crate) fn call<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, redb::Error>,
+    ) -> Result<T, Error> {
+        self.database.call(work)
     }
 
     pub(crate) fn table(&self, table: Table) -> Result<&OpenTable, Error> {
@@ -66,7 +75,7 @@ impl RedbSnapshot {
         }
         let transaction = self.transaction.value()?;
         // The file is created with every table, so a missing one is an error.
-        let open = panic_guard::call(|| Ok(transaction.open_table(file::definition(table))?))?;
+        let open = self.call(|| Ok(transaction.open_table(file::definition(table))?))?;
         slot.get_or_init(|| PanicGuard::new(open)).value()
     }
 }
@@ -74,7 +83,7 @@ impl RedbSnapshot {
 impl Snapshot for RedbSnapshot {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let table = self.table(key.table())?;
-        panic_guard::call(|| {
+        self.call(|| {
             let value = table.get(key.bytes_in_table())?;
             Ok(value.map(|value| verify_row(key, value.value()).map(Row::from)))
         })?
@@ -87,8 +96,7 @@ impl Snapshot for RedbSnapshot {
         reader: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<Row>, Error> {
         let table = self.table(key.table())?;
-        let value =
-            panic_guard::call(|| Ok(table.get(key.bytes_in_table())?.map(PanicGuard::new)))?;
+        let value = self.call(|| Ok(table.get(key.bytes_in_table())?.map(PanicGuard::new)))?;
         let Some(value) = value else { return Ok(None) };
         let value = value.value()?;
         let row = verify_row(key, panic_guard::call(|| Ok(value.value()))?)?;

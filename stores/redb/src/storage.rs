@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use milepost::Error;
 use milepost::storage::{Batch, Storage, Table};
-use redb::{Database, WriteTransaction};
+use redb::WriteTransaction;
 
 use crate::acknowledged::{self, Acknowledged};
-use crate::panic_guard::{self, PanicGuard};
+use crate::handle::Handle;
 use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 
 /// A storage in one file
@@ -41,10 +41,9 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 /// ```
 #[derive(Clone)]
 pub struct RedbStorage {
-    pub(crate) database: Arc<PanicGuard<Database>>,
+    pub(crate) handle: Arc<Handle>,
     /// `None` for a file that has not its name yet
     acknowledged: Option<Arc<Acknowledged>>,
-    path: Arc<PathBuf>,
     is_verified: bool,
 }
 
@@ -106,8 +105,8 @@ impl RedbStorage {
     /// Opens or creates a file of which no commit is noted beside it
     pub(crate) fn open_alone(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let (database, is_verified) = file::open(path, options)?;
-        let database = Arc::new(PanicGuard::new(database));
-        Ok(Self { database, acknowledged: None, path: Arc::new(path.to_owned()), is_verified })
+        let handle = Arc::new(Handle::new(database, path, options));
+        Ok(Self { handle, acknowledged: None, is_verified })
     }
 
     /// Whether the file was verified page by page when it was opened, or is new
@@ -119,31 +118,23 @@ impl RedbStorage {
 
     /// The path passed to [`open`](Self::open)
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Storage for RedbStorage {
-    /// It borrows nothing: later commits do not change it
-    type Snapshot<'a> = RedbSnapshot;
-
-    /// Fails after an I/O error in redb
-    fn snapshot(&self) -> Result<RedbSnapshot, Error> {
-        RedbSnapshot::new(&self.database)
+        self.handle.path()
     }
 
-    /// Writes the batch to disk, all of it or nothing
+    /// As [`commit`](Storage::commit), of a batch that can be committed again if this fails
     ///
-    /// An empty batch does not access the file. After an I/O error redb rejects further commits
-    /// until the file is opened again.
-    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+    /// # Errors
+    ///
+    /// As there.
+    pub fn commit_ref(&self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());
         }
-        let database = self.database.value()?;
-        let commit = panic_guard::call(|| {
+        let open = self.handle.database()?;
+        let database = open.value()?;
+        let commit = open.call(|| {
             let transaction = file::begin(database)?;
-            write(&transaction, &batch)?;
+            write(&transaction, batch)?;
             let commit = file::number(&transaction)?;
             transaction.commit()?;
             Ok(commit)
@@ -155,9 +146,28 @@ impl Storage for RedbStorage {
     }
 }
 
+impl Storage for RedbStorage {
+    /// It borrows nothing: later commits do not change it
+    type Snapshot<'a> = RedbSnapshot;
+
+    /// Opens the file again after an error of the disk
+    fn snapshot(&self) -> Result<RedbSnapshot, Error> {
+        RedbSnapshot::new(&self.handle.database()?)
+    }
+
+    /// Writes the batch to disk, all of it or nothing
+    ///
+    /// An empty batch does not access the file. After an error of the disk the next call opens the
+    /// file again, once the snapshots of before are dropped; a batch that failed can be committed
+    /// again.
+    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        self.commit_ref(&batch)
+    }
+}
+
 impl fmt::Debug for RedbStorage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("RedbStorage").field("path", &self.path).finish_non_exhaustive()
+        formatter.debug_struct("RedbStorage").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 
