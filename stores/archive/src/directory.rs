@@ -2,17 +2,20 @@
 //!
 //! Each table is a keyspace; the rows of one key whose contents differ are beside it in a keyspace
 //! of their own, which is nearly always empty, so a read is one lookup. Puts exclude each other:
-//! a row is compared with what is there before it is added. Nothing is compressed here.
+//! a row is compared with what is there before it is added. After a failure fjall takes no put
+//! until its database is opened again, which the next put does, once there is room on the disk.
+//! Nothing is compressed here.
 
 use core::fmt;
 use core::ops::Bound;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
@@ -51,15 +54,26 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// Shared by reference between any number of threads. Compaction runs on threads of its own.
 pub struct DirectoryArchive {
-    database: Database,
-    /// In the order of [`Table::ARCHIVE`]
-    tables: Vec<Keyspace>,
-    conflicts: Keyspace,
+    /// That of the database
+    path: PathBuf,
+    /// `None` if it could not be opened again yet
+    rows: RwLock<Option<Rows>>,
     /// Held while rows are compared with those that are there, and put
     put: Mutex<Puts>,
 }
 
+/// The open database
+struct Rows {
+    database: Database,
+    /// In the order of [`Table::ARCHIVE`]
+    tables: Vec<Keyspace>,
+    conflicts: Keyspace,
+    /// Whether a put failed, after which fjall takes no other
+    has_failed: AtomicBool,
+}
+
 /// The number of the last put, which is a row of it, and the file with that of an acknowledged one
+#[derive(Debug)]
 struct Puts {
     last: u64,
     acknowledged: Acknowledged,
@@ -145,6 +159,75 @@ impl DirectoryArchive {
     }
 
     fn open_or_create(path: &Path) -> Result<Self, Error> {
+        let (rows, puts) = Rows::open_or_create(path)?;
+        Ok(Self { path: path.to_owned(), rows: RwLock::new(Some(rows)), put: Mutex::new(puts) })
+    }
+
+    /// Calls a closure with the open database
+    fn with_rows<T>(&self, work: impl FnOnce(&Rows) -> Result<T, Error>) -> Result<T, Error> {
+        // A thread that panicked has replaced the value or not.
+        match &*self.rows.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(rows) => work(rows),
+            None => {
+                let detail = "the archive is closed since its disk failed";
+                Err(Error::new(ErrorKind::Storage, detail).at(self.path.display()))
+            }
+        }
+    }
+
+    /// Puts what a closure makes of the open database; opens it again first if a put has failed
+    fn put(&self, make: impl FnOnce(&Rows) -> Result<OwnedWriteBatch, Error>) -> Result<(), Error> {
+        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_failed = {
+            let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+            rows.as_ref().is_none_or(Rows::has_failed)
+        };
+        if has_failed {
+            *puts = self.open_again()?;
+        }
+        self.with_rows(|rows| rows.commit(make(rows)?, &mut puts).map_err(|error| self.at(error)))
+    }
+
+    /// Closes the database and opens it again, if there is room for the next puts
+    fn open_again(&self) -> Result<Puts, Error> {
+        files::check_room(&self.path)?;
+        let mut rows = self.rows.write().unwrap_or_else(PoisonError::into_inner);
+        // Closed before it is opened.
+        *rows = None;
+        files::check(&self.path)?;
+        let (opened, puts) = Rows::open_or_create(&self.path)?;
+        *rows = Some(opened);
+        Ok(puts)
+    }
+
+    /// An error of a put with the place of the disk
+    fn at(&self, error: Error) -> Error {
+        match error.path() {
+            "" => error.at(self.path.display()),
+            _ => error,
+        }
+    }
+
+    /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
+    /// archive
+    pub fn table_bytes(&self, table: Table) -> u64 {
+        self.with_rows(|rows| rows.keyspace(table).map(Keyspace::disk_space)).unwrap_or(0)
+    }
+
+    /// Rewrites all tables without what was replaced
+    ///
+    /// Needs as much free space as the largest table takes. Reads and puts go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if the disk is full or fails; nothing is lost.
+    pub fn compact(&self) -> Result<(), Error> {
+        self.with_rows(Rows::compact)
+    }
+}
+
+impl Rows {
+    fn open_or_create(path: &Path) -> Result<(Self, Puts), Error> {
         let at = |error: fjall::Error| failed(error).at(path.display());
         let database = Database::builder(path).max_journaling_size(MAX_JOURNALS);
         let database = database.open().map_err(at)?;
@@ -160,24 +243,15 @@ impl DirectoryArchive {
         if last < acknowledged {
             return Err(files::missing_puts(path, last, acknowledged));
         }
-        let put = Mutex::new(Puts { last, acknowledged: Acknowledged::open(path)? });
-        Ok(Self { database, tables, conflicts, put })
+        let puts = Puts { last, acknowledged: Acknowledged::open(path)? };
+        Ok((Self { database, tables, conflicts, has_failed: AtomicBool::new(false) }, puts))
     }
 
-    /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
-    /// archive
-    pub fn table_bytes(&self, table: Table) -> u64 {
-        self.keyspace(table).map_or(0, Keyspace::disk_space)
+    fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
     }
 
-    /// Rewrites all tables without what was replaced
-    ///
-    /// Needs as much free space as the largest table takes. Reads and puts go on meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Storage`] if the disk is full or fails; nothing is lost.
-    pub fn compact(&self) -> Result<(), Error> {
+    fn compact(&self) -> Result<(), Error> {
         for keyspace in self.tables.iter().chain([&self.conflicts]) {
             self.flush(keyspace).map_err(failed)?;
             keyspace.major_compact().map_err(failed)?;
@@ -240,7 +314,9 @@ impl DirectoryArchive {
         }
         let number = puts.last.saturating_add(1);
         batch.insert(&self.conflicts, PUT_KEY, number.to_le_bytes());
-        batch.commit().map_err(failed)?;
+        batch.commit().map_err(failed).inspect_err(|_| {
+            self.has_failed.store(true, Ordering::Release);
+        })?;
         puts.last = number;
         // The put is durable; if this fails, an earlier number remains, which is true as well.
         let _ = puts.acknowledged.write(number);
@@ -267,16 +343,42 @@ impl DirectoryArchive {
 
 impl Archive for DirectoryArchive {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        let has_conflicts = self.has_conflicts();
-        rows.reserve(keys.len());
-        for key in keys {
-            rows.push(self.get(key, has_conflicts)?);
-        }
-        Ok(())
+        self.with_rows(|database| {
+            let has_conflicts = database.has_conflicts();
+            rows.reserve(keys.len());
+            for key in keys {
+                rows.push(database.get(key, has_conflicts)?);
+            }
+            Ok(())
+        })
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        self.put(|database| database.batch_of_new(rows))
+    }
+
+    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.put(|database| database.batch_of_replaced(rows))
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.put(|database| database.batch_without(keys))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        self.with_rows(|database| database.scan(table, after, limit, rows))
+    }
+}
+
+impl Rows {
+    /// A batch of the rows that are not there yet
+    fn batch_of_new(&self, rows: &[(Key, Row)]) -> Result<OwnedWriteBatch, Error> {
         let mut batch = self.batch();
         // Of this call, which are not in the database yet.
         let mut added: Vec<&(Key, Row)> = Vec::new();
@@ -307,11 +409,11 @@ impl Archive for DirectoryArchive {
             }
             added.push(pair);
         }
-        self.commit(batch, &mut puts)
+        Ok(batch)
     }
 
-    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A batch of these rows in the place of those that are there
+    fn batch_of_replaced(&self, rows: &[(Key, Row)]) -> Result<OwnedWriteBatch, Error> {
         let mut batch = self.batch();
         for (key, row) in rows {
             for conflict in self.conflicts.prefix(conflict_prefix(key)) {
@@ -319,11 +421,11 @@ impl Archive for DirectoryArchive {
             }
             batch.insert(self.keyspace(key.table())?, key.bytes_in_table(), &**row);
         }
-        self.commit(batch, &mut puts)
+        Ok(batch)
     }
 
-    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
-        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A batch that removes the rows of these keys
+    fn batch_without(&self, keys: &[Key]) -> Result<OwnedWriteBatch, Error> {
         let mut batch = self.batch();
         for key in keys {
             for conflict in self.conflicts.prefix(conflict_prefix(key)) {
@@ -331,7 +433,7 @@ impl Archive for DirectoryArchive {
             }
             batch.remove(self.keyspace(key.table())?, key.bytes_in_table());
         }
-        self.commit(batch, &mut puts)
+        Ok(batch)
     }
 
     fn scan(
@@ -459,7 +561,12 @@ fn failed(error: fjall::Error) -> Error {
         fjall::Error::Storage(inner) if !is_io(inner) => ErrorKind::Corrupt,
         _ => ErrorKind::Storage,
     };
-    Error::new(kind, format_args!("fjall: {error:?}")).with_source(error)
+    let text = match &error {
+        fjall::Error::Io(error) => error.to_string(),
+        fjall::Error::Poisoned => "an earlier write to the disk failed".to_owned(),
+        error => format!("fjall: {error:?}"),
+    };
+    Error::new(kind, text).with_source(error)
 }
 
 fn is_io(error: &dyn core::error::Error) -> bool {

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use milepost::{Error, ErrorKind};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
@@ -64,6 +65,19 @@ impl Acknowledged {
         let is_whole = xxh3_64(number) == u64::from_le_bytes(*checksum);
         Ok(Some(if is_whole { u64::from_le_bytes(*number) } else { 0 }))
     }
+}
+
+/// Checks that there is room beside a database for what fjall writes when it is opened, and for
+/// the next puts
+pub(crate) fn check_room(database: &Path) -> Result<(), Error> {
+    let path = database.with_extension(format!("{}.room", process::id()));
+    let write = || {
+        let mut file = File::create(&path)?;
+        (0..ROOM.div_ceil(ZEROS.len())).try_for_each(|_| file.write_all(&ZEROS))
+    };
+    let written = write();
+    let _ = fs::remove_file(&path);
+    written.map_err(|error| io_error(database, error))
 }
 
 /// Empties the file with the number, so that any number is true
@@ -336,6 +350,8 @@ fn io_error(path: &Path, error: io::Error) -> Error {
     Error::new(ErrorKind::Storage, &error).at(path.display()).with_source(error)
 }
 
+/// Bytes without which a database is not opened again: some puts, which have some 100 kB each
+const ROOM: usize = 1 << 20;
 /// Bytes of a journal that are read at once
 const READ_BYTES: usize = 64 << 10;
 static ZEROS: [u8; READ_BYTES] = [0; READ_BYTES];
