@@ -18,6 +18,7 @@ mod client;
 mod compact_status;
 mod conformance;
 mod demo_index;
+mod disk_room;
 mod failed_requests;
 mod feed;
 mod feed_log;

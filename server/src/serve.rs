@@ -112,8 +112,13 @@ impl Failure {
 
     /// Two parts of a start that belong to different chains
     pub(crate) fn chains_differ(place: &str, chain: &str, other: &str, other_chain: &str) -> Self {
-        Self::Usage(format!("{place} belongs to {chain}, and {other} to {other_chain}"))
+        Self::Usage(chains_differ(place, chain, other, other_chain))
     }
+}
+
+/// The sentence about two parts of a start that belong to different chains
+pub(crate) fn chains_differ(place: &str, chain: &str, other: &str, other_chain: &str) -> String {
+    format!("{place} belongs to {chain}, and {other} to {other_chain}")
 }
 
 impl Display for Failure {
@@ -217,6 +222,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         .with_track_shards(args.feed.track_shards);
     let store = stored.open_store()?;
     start_losses::record(&store, &losses)?;
+    store.wait_for_room(true);
     let is_memory = args.store == StoreLocation::Memory;
     let engine = Engine::new(settings);
     // The newest blocks of a feed that is followed are not final.

@@ -213,6 +213,7 @@ impl Service {
     /// Signals the shutdown and wakes all pending requests
     pub(crate) fn shutdown(&self) {
         self.enter(Phase::Stopping);
+        self.store.wait_for_room(false);
         self.call_endpoint(None, Endpoint::shutdown);
     }
 
@@ -379,13 +380,17 @@ impl Service {
         import_all(&importer, messages)
     }
 
-    /// Reads a block message, which needs nothing of the store
+    /// Reads a block message, which needs nothing of the store; waits while the archive cannot be
+    /// written and the store may not grow
     pub(crate) fn read_block(&self, message: &[u8]) -> Result<BlockImport, Error> {
-        let start = Instant::now();
         let settings = match &self.archive {
-            Some(archive) => archive.import_settings(self.import_settings),
+            Some(archive) => {
+                archive.wait_until_written(self);
+                archive.import_settings(self.import_settings)
+            }
             None => self.import_settings,
         };
+        let start = Instant::now();
         let import = self.verifier.read(message, settings, &self.metrics);
         self.metrics.block_step(BlockStep::Read, start.elapsed());
         import

@@ -5,15 +5,24 @@
 //! batch is applied, never while a block is checked. This module does not interpret rows.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::fs;
+use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::{fs, thread};
 
 use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
+use tracing::{info, warn};
+
+use crate::disk_room;
 use crate::io_budget::{IoBudget, IoPermit};
 use crate::value_parsers::StoreLocation;
+
+/// How often it is looked whether there is room on a disk that was full
+const ROOM_INTERVAL: Duration = Duration::from_millis(500);
+/// Bytes that are there besides those of the rows before they are committed, for pages that change
+const MIN_ROOM: usize = 1 << 20;
 
 /// Rows in memory or in a file
 pub(crate) struct Store {
@@ -24,6 +33,8 @@ pub(crate) struct Store {
     config_writer: Mutex<()>,
     /// Whether all rows were found once, or there were none
     is_verified: AtomicBool,
+    /// Whether a commit waits while the disk is full
+    waits_for_room: AtomicBool,
 }
 
 enum Backend {
@@ -68,7 +79,13 @@ impl Store {
             block_writer: Mutex::new(()),
             config_writer: Mutex::new(()),
             is_verified: AtomicBool::new(is_verified),
+            waits_for_room: AtomicBool::new(false),
         }
+    }
+
+    /// Has commits wait while the disk is full, instead of failing, or not any more
+    pub(crate) fn wait_for_room(&self, waits: bool) {
+        self.waits_for_room.store(waits, Ordering::Relaxed);
     }
 
     /// Whether all rows that were there when the store was opened are found
@@ -143,7 +160,7 @@ impl Store {
             Backend::Memory(rows) => WriterBackend::Memory(rows),
             Backend::File(storage, _) => WriterBackend::File(storage.clone()),
         };
-        StoreWriter { backend, _lock: lock }
+        StoreWriter { backend, store: self, _lock: lock }
     }
 }
 
@@ -190,6 +207,7 @@ impl Snapshot for StoreSnapshot<'_> {
 /// Exclusive write access to the rows of blocks, or to those of configurations
 pub(crate) struct StoreWriter<'store> {
     backend: WriterBackend<'store>,
+    store: &'store Store,
     _lock: MutexGuard<'store, ()>,
 }
 
@@ -205,12 +223,42 @@ impl StoreWriter<'_> {
             WriterBackend::Memory(rows) => {
                 rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
             }
-            WriterBackend::File(rows) => rows.clone().commit(batch).map_err(|error| {
+            WriterBackend::File(rows) => self.commit_to_file(rows, &batch).map_err(|error| {
                 let path = rows.path().display();
                 Error::new(error.kind(), format_args!("commit to {path}: {}", error.detail()))
                     .with_source(error)
             }),
         }
+    }
+
+    /// Commits a batch, once there is room for it if the store waits for that
+    fn commit_to_file(&self, rows: &RedbStorage, batch: &Batch) -> Result<(), Error> {
+        let waits = || self.store.waits_for_room.load(Ordering::Relaxed);
+        let error = match rows.commit_ref(batch) {
+            Err(error) if disk_room::is_full(&error) && waits() => error,
+            committed => return committed,
+        };
+        let path = rows.path();
+        let shown = path.display();
+        warn!("there is no room for {shown}, and no block is taken in until there is: {error}");
+        let changes = batch.changes().iter().filter_map(|(_, row)| row.as_ref());
+        let bytes = MIN_ROOM.saturating_add(changes.map(|row| row.len()).sum());
+        while waits() {
+            thread::sleep(ROOM_INTERVAL);
+            // A commit that fails ends all reads, so it is not tried in vain.
+            if !disk_room::is_there(path, bytes) {
+                continue;
+            }
+            match rows.commit_ref(batch) {
+                Ok(()) => {
+                    info!("there is room for {shown} again");
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Storage => {}
+                failed => return failed,
+            }
+        }
+        Err(error)
     }
 }
 

@@ -25,6 +25,9 @@ use crate::service::Service;
 const BYTES_PER_SECOND: u64 = 64 << 20;
 /// Bytes after which it waits for its time
 const STEP: u64 = 1 << 20;
+/// How often a table that cannot be read is read again, and after which time
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
 /// How often a line says how far it is, before the first request
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -98,9 +101,17 @@ fn verify(service: &Service, when: StoreVerification) -> Result<(), Failure> {
             false => Ok(()),
         }
     };
-    let verified = Table::ALL
-        .iter()
-        .try_for_each(|table| storage.snapshot()?.verify_table(*table, &mut progress));
+    let mut verify = |table: &Table| {
+        for _ in 0..TRIES {
+            match storage.snapshot()?.verify_table(*table, &mut progress) {
+                // The disk was full for a commit, and the file has been opened again since.
+                Err(error) if error.kind() == ErrorKind::Storage => thread::sleep(PAUSE),
+                verified => return verified,
+            }
+        }
+        storage.snapshot()?.verify_table(*table, &mut progress)
+    };
+    let verified = Table::ALL.iter().try_for_each(&mut verify);
     match verified {
         Ok(()) => {
             service.store().set_verified();

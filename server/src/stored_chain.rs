@@ -7,7 +7,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 use std::fs;
-use std::io::{self, ErrorKind as IoErrorKind};
+use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
 
 use milepost::archive::{HeightRanges, WriterId, WriterProgress};
@@ -20,8 +20,9 @@ use milepost_redb::{OpenError, OpenErrorKind, Options, RedbSnapshot, RedbStorage
 use tracing::warn;
 
 use crate::archive::{self, ArchiveLocation, Forgotten, LateArchive, SharedArchive};
+use crate::disk_room::io_error_kind;
 use crate::feed::{self, PRACTICE};
-use crate::serve::Failure;
+use crate::serve::{Failure, chains_differ};
 use crate::start_losses::AcceptedLoss;
 use crate::start_table::{Action, Place, State, action};
 use crate::store::Store;
@@ -66,6 +67,7 @@ impl Content {
         }
     }
 
+    /// Whether it was read, with rows or without
     const fn is_read(&self) -> bool {
         matches!(self.state(), Some(State::There | State::Empty))
     }
@@ -84,6 +86,15 @@ impl Content {
         self.chain_id.is_none()
             && !self.may_have_blocks()
             && !matches!(self.state(), Some(State::Damaged))
+    }
+
+    /// The failure of a start with this place and something of another chain
+    fn of_other_chain(&self, text: String) -> Failure {
+        match self.place.map(|(place, _)| action(place, State::OtherChain)) {
+            Some(Action::End(code)) => Failure::with_code(code, text),
+            // That of files of configurations, which the table has not.
+            _ => Failure::Usage(text),
+        }
     }
 
     /// What was lost, for a sentence
@@ -133,8 +144,9 @@ pub(crate) struct StoredChain {
     archived: Vec<Content>,
     /// That of the files of configurations
     configs: Option<Content>,
-    /// What the store has forgotten because an archive had it
-    forgotten: Option<Forgotten>,
+    /// The heights of all archives, if all were read
+    archived_heights: Option<HeightRanges>,
+    remembered: Remembered,
     /// The archives that were opened, in the order of the command line
     opened: Vec<Option<SharedArchive>>,
     places: Places,
@@ -177,21 +189,21 @@ impl StoredChain {
             let name = format!("--configs {}", directory.display());
             Content { chain_id, ..Content::without_rows(name, None, String::new()) }
         });
-        let forgotten = remembered.forgotten;
-        let mut read = Self { store, archived, configs, forgotten, opened, places };
-        if are_read {
-            read.note_lost_archive(&heights, remembered.had_archive);
-        }
+        let archived_heights = are_read.then_some(heights);
+        let mut read =
+            Self { store, archived, configs, archived_heights, remembered, opened, places };
+        read.note_lost_archive();
         read
     }
 
     /// Whether the first of the archives is gone, by what the store remembers
-    fn note_lost_archive(&mut self, heights: &HeightRanges, had_archive: bool) {
+    fn note_lost_archive(&mut self) {
         let Some((place, location)) = self.places.archives.first() else { return };
         let (Some(store), Some(content)) = (&self.store, self.archived.first_mut()) else { return };
-        let missing = self.forgotten.map(|it| it.missing(heights)).unwrap_or_default();
+        let Some(heights) = &self.archived_heights else { return };
+        let missing = self.remembered.forgotten.map(|it| it.missing(heights)).unwrap_or_default();
         let state = content.state();
-        let is_beside = *place == Place::Beside && had_archive;
+        let is_beside = *place == Place::Beside && self.remembered.had_archive;
         let store = &store.name;
         content.detail = match state {
             // It ends with its server.
@@ -251,7 +263,8 @@ impl StoredChain {
             match first {
                 Some((other, other_id)) if other_id != chain_id => {
                     let (one, two) = (&other.name, &content.name);
-                    return Err(Failure::chains_differ(one, other_id, two, chain_id));
+                    let text = chains_differ(one, other_id, two, chain_id);
+                    return Err(content.of_other_chain(text));
                 }
                 _ => first = first.or(Some((content, chain_id))),
             }
@@ -264,8 +277,8 @@ impl StoredChain {
         if let (Some((content, chain_id)), Some(feed)) = (first, feed)
             && chain_id != feed
         {
-            let follow = "the feed of --follow";
-            return Err(Failure::chains_differ(&content.name, chain_id, follow, feed));
+            let text = chains_differ(&content.name, chain_id, "the feed of --follow", feed);
+            return Err(content.of_other_chain(text));
         }
         match new {
             NewBlocks::Practice => {
@@ -309,15 +322,16 @@ impl StoredChain {
     /// When a damaged file or directory cannot be renamed.
     pub(crate) fn accept(&mut self) -> Result<Vec<AcceptedLoss>, Failure> {
         let mut losses = Vec::new();
-        if let (Some(content), Some(path)) = (&mut self.store, self.places.store.file())
+        if let (Some(content), Some(path)) = (&self.store, self.places.store.file())
             && content.action() == Action::EndUnlessAccepted
         {
             let mut became = "an empty store was made".to_owned();
             if content.state() == Some(State::Damaged) {
                 RedbStorage::forget_acknowledged(&path).map_err(Error::from)?;
-                let (left, _) = store_content(&path, true);
+                let (left, remembered) = store_content(&path, true);
                 if left.is_some_and(|left| left.is_read()) {
                     became = "the server went on with what it had".to_owned();
+                    self.remembered = remembered;
                 } else {
                     let aside = RedbStorage::put_aside(&path).map_err(Error::from)?;
                     became = format!("it was put aside as {}", aside.display());
@@ -325,6 +339,8 @@ impl StoredChain {
             }
             losses.push(AcceptedLoss::new(content.lost(), &became, false));
         }
+        // A store that is read only now may remember an archive.
+        self.note_lost_archive();
         let archives = self.places.archives.iter().zip(&mut self.opened).zip(&self.archived);
         for (((place, location), opened), content) in archives {
             if content.action() != Action::EndUnlessAccepted {
@@ -413,7 +429,8 @@ impl StoredChain {
     ///
     /// One of them cannot be made.
     pub(crate) fn archives(&mut self) -> Result<Vec<SharedArchive>, Failure> {
-        let may_make = self.places.writes && self.forgotten.is_none();
+        let forgets_nothing = self.remembered.forgotten.is_none();
+        let chain = self.named().map(|(_, name)| name.to_owned());
         let opened = core::mem::take(&mut self.opened);
         let mut archives = Vec::with_capacity(opened.len());
         let places = self.places.archives.iter().zip(&self.archived).zip(opened);
@@ -427,13 +444,15 @@ impl StoredChain {
                     warn!(
                         "{name} cannot be reached, and is opened once it can be: {detail}; until then only what the store has is served"
                     );
-                    let (location, place) = (location.clone(), *place);
-                    let open = move || open_later(place, &location, writes, may_make);
+                    let (location, place, chain) = (location.clone(), *place, chain.clone());
+                    let open = move || {
+                        open_later(place, &location, writes, forgets_nothing, chain.as_deref())
+                    };
                     Arc::new(LateArchive::new(name, detail, open))
                 }
                 _ => archive::open(location, writes).map_err(|error| {
                     let text = format!("cannot open {}: {error}", content.name);
-                    if error.kind() == ErrorKind::Corrupt { Failure::Damaged(text) } else { Failure::Other(text) }
+                    Failure::of_kind(error.kind(), text)
                 })?,
             });
         }
@@ -498,7 +517,11 @@ fn store_content(path: &Path, verifies: bool) -> (Option<Content>, Remembered) {
         Err(error) if error.kind() == OpenErrorKind::Damaged => {
             return without_rows(State::Damaged, error.detail().to_owned());
         }
-        Err(error) => return without_rows(state_of_store(&error), error.to_string()),
+        Err(error) => {
+            let (text, place) = (error.to_string(), format!("{}: ", path.display()));
+            let detail = text.strip_prefix(&place).unwrap_or(&text).to_owned();
+            return without_rows(state_of_store(&error), detail);
+        }
     };
     let read = || {
         let chain = Engine::default().chain_status(&snapshot)?;
@@ -549,18 +572,6 @@ fn state_of(error: &Error) -> State {
         ) => State::NotReadable,
         _ => State::NotReachable,
     }
-}
-
-/// The kind of the error of the operating system among the sources of this one
-fn io_error_kind(error: &Error) -> Option<IoErrorKind> {
-    let mut source = core::error::Error::source(error);
-    while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Some(error.kind());
-        }
-        source = error.source();
-    }
-    None
 }
 
 /// The content of an archive, the archive if it could be opened, and the heights that it has
@@ -626,27 +637,34 @@ fn open_archive(location: &ArchiveLocation) -> Result<Option<SharedArchive>, Err
 
 /// Opens an archive that could not be reached when the server started
 ///
-/// It is made only if nothing can have been in it: one that is empty now may be lost.
+/// One without rows is used or made only if the store has forgotten nothing: it may be lost.
 fn open_later(
     place: Place,
     location: &ArchiveLocation,
     writes: bool,
-    may_make: bool,
+    forgets_nothing: bool,
+    chain: Option<&str>,
 ) -> Result<SharedArchive, Error> {
     let (content, archive, _) = archive_content(place, location);
-    match (archive, content.state()) {
-        (Some(archive), Some(State::There)) if location.is_exclusive() || !writes => Ok(archive),
-        (Some(_), Some(State::There)) => archive::open(location, writes),
-        (_, Some(State::Missing | State::Empty)) if may_make && writes => {
+    let refused = |detail: &dyn fmt::Display| {
+        Err(Error::new(ErrorKind::Storage, format_args!("{} {detail}", content.name)))
+    };
+    if let (Some(chain), Some(other)) = (chain, &content.chain_id)
+        && chain != other
+    {
+        return refused(&format_args!("belongs to {other}, and the store to {chain}"));
+    }
+    match (content.state(), archive) {
+        (Some(State::Empty | State::Missing), _) if !forgets_nothing => refused(&"has no rows"),
+        (Some(State::There | State::Empty), Some(archive)) => {
+            if location.is_exclusive() || !writes {
+                return Ok(archive);
+            }
+            drop(archive);
             archive::open(location, writes)
         }
-        (_, Some(State::Missing | State::Empty)) => {
-            let detail = format_args!("{} has no rows", content.name);
-            Err(Error::new(ErrorKind::Storage, detail))
-        }
-        _ => Err(Error::new(
-            ErrorKind::Storage,
-            format_args!("{}: {}", content.name, content.detail),
-        )),
+        (Some(State::Missing), _) if writes => archive::open(location, writes),
+        (Some(State::Missing), _) => refused(&"is not there"),
+        _ => refused(&format_args!("cannot be opened: {}", content.detail)),
     }
 }

@@ -10,7 +10,7 @@ use core::hash::BuildHasher as _;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::hash::RandomState;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{
@@ -31,9 +31,14 @@ use crate::store::Store;
 /// How often the progress of all writers is read, by a server that writes and by one that does not
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 const READER_INTERVAL: Duration = Duration::from_secs(2);
-/// Pauses after a failure: the first one, and the longest
+/// Pauses after a failure: the first one, and the longest, so that an archive is written within
+/// five seconds once it can be
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(4);
+/// Minimum time between two warnings of one failure
+const FAILURE_WARNING_INTERVAL: Duration = Duration::from_secs(60);
+/// How often a block that waits for the archive looks whether the service shuts down
+const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum time between two warnings that blocks are forgotten
 const SHED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The fraction of the heights that are kept after which those before them are removed: each time
@@ -65,6 +70,11 @@ pub(crate) struct Exporter {
     exported_transactions: AtomicU64,
     open_transactions: AtomicU64,
     failures: AtomicU64,
+    /// The height of the head when the first of the exports failed that have failed since the last
+    /// one that did not
+    failing_since: Mutex<Option<BlockHeight>>,
+    /// Notified when an export does not fail
+    written: Condvar,
     shed_blocks: AtomicU64,
     /// When it was last warned of them
     shed_warned: Mutex<Option<Instant>>,
@@ -111,6 +121,8 @@ impl Exporter {
             exported_transactions: AtomicU64::default(),
             open_transactions: AtomicU64::default(),
             failures: AtomicU64::default(),
+            failing_since: Mutex::default(),
+            written: Condvar::new(),
             shed_blocks: AtomicU64::default(),
             shed_warned: Mutex::default(),
             removed_keys: AtomicU64::default(),
@@ -118,9 +130,58 @@ impl Exporter {
     }
 
     /// These settings of an import, which keeps what is not archived
+    ///
+    /// While the archive cannot be written nothing is forgotten that it has not, as blocks wait.
     pub(crate) fn import_settings(&self, settings: ImportSettings) -> ImportSettings {
-        let max_blocks = self.options.max_blocks;
+        let max_blocks = match *self.failing_since() {
+            Some(_) => u64::MAX,
+            None => self.options.max_blocks,
+        };
         settings.with_archive_floor(ArchiveFloor { height: self.floor.load(Relaxed), max_blocks })
+    }
+
+    /// Waits while the archive cannot be written and the store has as many blocks as it may keep
+    /// for it; blocks the thread
+    ///
+    /// Called before a block is read, so those that were read before come in addition.
+    pub(crate) fn wait_until_written(&self, service: &Service) {
+        let max_blocks = self.options.max_blocks;
+        let mut is_logged = false;
+        let mut since = self.failing_since();
+        while let Some(height) = *since
+            && service.head_height() >= height.saturating_add(max_blocks)
+            && !service.is_shut_down()
+        {
+            if !is_logged {
+                warn!(
+                    "the archive cannot be written, so no block is taken in: the store has {max_blocks} blocks that it has not"
+                );
+                is_logged = true;
+            }
+            let waited = self.written.wait_timeout(since, WAIT_INTERVAL);
+            since = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if is_logged && since.is_none() {
+            info!("blocks are taken in again");
+        }
+    }
+
+    fn failing_since(&self) -> MutexGuard<'_, Option<BlockHeight>> {
+        self.failing_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an export failed
+    fn note_failure(&self, service: &Service) {
+        self.failures.fetch_add(1, Relaxed);
+        self.failing_since().get_or_insert_with(|| service.head_height());
+    }
+
+    /// Notes that an export did not fail
+    fn note_success(&self) {
+        if self.failing_since().take().is_some() {
+            info!("the archive is written again");
+            self.written.notify_all();
+        }
     }
 
     /// When requests ask the archive
@@ -389,6 +450,7 @@ fn writer_id(store: &Store) -> Result<WriterId, Error> {
 pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>) {
     let mut commits = service.commits();
     let mut pause = MIN_PAUSE;
+    let mut warned: Option<(String, Instant)> = None;
     loop {
         commits.borrow_and_update();
         let step = {
@@ -402,8 +464,14 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
             None => Some("a defect of the server: the export panicked".to_owned()),
         };
         if let Some(text) = failure {
-            exporter.failures.fetch_add(1, Relaxed);
-            warn!("the export to the archive failed, and is tried again in {pause:?}: {text}");
+            exporter.note_failure(&service);
+            let is_new = warned.as_ref().is_none_or(|(warned, time)| {
+                *warned != text || time.elapsed() >= FAILURE_WARNING_INTERVAL
+            });
+            if is_new {
+                warn!("the export to the archive failed, and is tried again in {pause:?}: {text}");
+                warned = Some((text, Instant::now()));
+            }
             tokio::select! {
                 () = service.shutdown_signal() => return,
                 () = tokio::time::sleep(pause) => {}
@@ -411,7 +479,8 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
             pause = (pause * 2).min(MAX_PAUSE);
             continue;
         }
-        pause = MIN_PAUSE;
+        exporter.note_success();
+        (pause, warned) = (MIN_PAUSE, None);
         tokio::select! {
             () = service.shutdown_signal() => return,
             changed = commits.changed() => if changed.is_err() { return },

@@ -22,6 +22,8 @@ mod feeds;
 mod fixture;
 mod follow;
 mod forward;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod generated;
 mod http;
 mod lakes;

@@ -167,11 +167,17 @@ fn a_full_disk_is_named_and_loses_nothing() {
     let follow_args = ["--follow", &url, "--feed-requests", "100000"];
     let serve = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store)];
     let args = [&serve[..], &follow_args, &["--from", &from]].concat();
-    let output = with_file_limit(FULL, &args).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
-    let expected = format!("commit to {}: ", text(&store));
-    assert!(errors(&output).contains(&expected), "{}", errors(&output));
-    assert!(errors(&output).contains("(os error 27)"), "{}", errors(&output));
+    let log = directory.path().join("log");
+    let mut full = with_file_limit(FULL, &args);
+    full.stderr(fs::File::create(&log).unwrap());
+    let server = Server::spawn(full);
+    let expected = format!("there is no room for {}, and no block is taken in", text(&store));
+    server.until("the full disk is named", || {
+        let log = fs::read_to_string(&log).unwrap();
+        log.contains(&expected) && log.contains("(os error 27)")
+    });
+    assert!(server.get("/status").json()["blocks"].as_u64() > Some(0));
+    drop(server);
 
     // It can be read while there is no space.
     let reader = Server::spawn(with_file_limit(FULL, &serve));

@@ -263,7 +263,7 @@ fn each_state_of_a_store() {
         &[],
         foreign,
         &fed,
-        "milepost: cannot open the store practice.milepost: practice.milepost: the file is not a milepost storage",
+        "milepost: cannot open the store practice.milepost: the file is not a milepost storage",
     );
     let below_a_file = ["--store", "other.milepost/chain.milepost", "--follow", "practice"];
     seen.run(
