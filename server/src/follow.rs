@@ -29,12 +29,12 @@ use tokio::time;
 use tracing::{Instrument as _, Span, info, warn};
 
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
+use crate::failure::Failure;
 use crate::feed::Progress;
 use crate::feed_log::FeedLog;
 use crate::feed_status::{FeedSource, FeedStatus};
 use crate::json_scan;
 use crate::metrics::BlockStep;
-use crate::serve::Failure;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};

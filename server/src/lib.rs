@@ -20,6 +20,7 @@ mod conformance;
 mod demo_index;
 mod disk_room;
 mod failed_requests;
+mod failure;
 mod feed;
 mod feed_log;
 mod feed_status;
@@ -51,6 +52,7 @@ mod settings;
 mod shared_endpoint;
 #[cfg(test)]
 mod simulation;
+mod start_contents;
 mod start_lines;
 mod start_losses;
 mod start_table;
@@ -79,7 +81,7 @@ use {tikv_jemalloc_ctl as _, tikv_jemallocator as _};
 use tracing::warn;
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
-use serve::Failure;
+use failure::Failure;
 use settings::Arguments;
 
 /// Runs the program with the arguments and the environment of this process

@@ -27,7 +27,7 @@ use crate::serve_options;
 const UNNAMED: [&str; 2] = ["serve", "import"];
 /// The option that names the file
 const FILE: &str = "settings";
-/// The option that accepts a loss once, and so stands in no place that every start reads
+/// The option that accepts a loss once, which no place has that every start reads
 const ACCEPT_LOSS: &str = "accept-loss";
 /// What the names of variables begin with
 const PREFIX: &str = "MILEPOST_";

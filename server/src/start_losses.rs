@@ -1,7 +1,7 @@
 //! What an operator accepted by `--accept-loss`, recorded in the store.
 //!
-//! A row of the store has a line for each loss, which `milepost store info` prints: whoever meets an
-//! unknown transaction later sees why.
+//! A row of the store has a line for each loss, which `milepost store info` prints: an operator who
+//! looks for a transaction that is unknown sees why.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -245,7 +245,7 @@ impl StoreWriter<'_> {
         let bytes = MIN_ROOM.saturating_add(changes.map(|row| row.len()).sum());
         while waits() {
             thread::sleep(ROOM_INTERVAL);
-            // A commit that fails ends all reads, so it is not tried in vain.
+            // A commit that fails ends all reads, so it is tried only if there is room.
             if !disk_room::is_there(path, bytes) {
                 continue;
             }

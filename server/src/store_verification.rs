@@ -17,7 +17,7 @@ use milepost::{Error, ErrorKind};
 use tokio::task;
 use tracing::{error, info};
 
-use crate::serve::Failure;
+use crate::failure::Failure;
 use crate::service::Service;
 
 /// Bytes of rows that are read in a second in the background: 16 s for a GiB, and a fraction of

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
+use crate::failure::Failure;
 use crate::json_scan;
-use crate::serve::Failure;
 use crate::service::Service;
 use files::BlockSource;
 use message::Message;

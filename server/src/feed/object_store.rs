@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::{FeedSummary, HeightRange};
-use crate::serve::Failure;
+use crate::failure::Failure;
 use crate::service::Service;
 
 /// The address of a lake in an object store, if a path of the command line is one

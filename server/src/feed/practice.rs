@@ -13,8 +13,8 @@ use serde_json::json;
 use tracing::info;
 
 use crate::demo_index::{DemoTransaction, reported_milestone};
+use crate::failure::Failure;
 use crate::json_scan;
-use crate::serve::Failure;
 use crate::service::Service;
 
 /// The name of the chain, and of its feed

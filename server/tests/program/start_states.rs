@@ -1,7 +1,8 @@
 //! Each state of a store and its archives, and what a start does about it.
 //!
 //! The table in `docs/OPERATING.md` is what is expected; each of its cells is a start here, except
-//! those of a cluster that answers. A start that is refused says the next step, and changes nothing.
+//! those of a cluster that answers. A start that is refused says the next step, and changes
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -85,7 +85,8 @@ impl DirectoryArchive {
     /// # Errors
     ///
     /// [`ErrorKind::Storage`] if the directory cannot be written or is open already, also in
-    /// another process, whose source is an [`io::Error`] of kind `ResourceBusy`; [`ErrorKind::Version`] if a release of fjall with another format wrote it;
+    /// another process, which has an [`io::Error`] of kind `ResourceBusy` as its source;
+    /// [`ErrorKind::Version`] if a release of fjall with another format wrote it;
     /// [`ErrorKind::Corrupt`] if it is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
