@@ -20,6 +20,7 @@ mod overlay;
 mod plan;
 mod receipt_parents;
 mod retention;
+mod revert;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -11,35 +11,28 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use hashbrown::HashSet;
-
-use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks, corrupt};
+use super::canonical_blocks::{CanonicalBlock, block_key, corrupt};
+use super::chain_update::ChainUpdate;
 #[cfg(feature = "validity")]
 use super::chain_update::JoinedBlock;
-use super::chain_update::{ChainUpdate, Change};
 use super::content::BlockContent;
 use super::doubles::{self, Doubles, Execution};
 use super::overlay::{RowChanges, WriteOverlay};
 use super::receipt_parents;
 use super::retention;
+use super::revert::revert_after;
 use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary};
-use crate::primitives::{CryptoHash, HashBuilder};
+use crate::primitives::CryptoHash;
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{
-    BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, OutcomeRow, ReceiptParent, RowId,
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, ReceiptParent, RowId,
     encode_block_hash,
 };
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
 /// Maximum number of fork blocks; beyond it the lowest are pruned
-const MAX_FORK_BLOCKS: usize = 1024;
-/// Maximum number of blocks that one batch reverts: as many as there can be fork blocks
-const MAX_REVERTED: u64 = MAX_FORK_BLOCKS as u64;
-
-/// Limits on following orphans, which no sound chain has: in round trips and in number
-const MAX_ORPHAN_LEVELS: usize = 4;
-const MAX_ORPHANS: usize = 4096;
+pub(super) const MAX_FORK_BLOCKS: usize = 1024;
 
 /// A block and the settings of its import; run over the rows it becomes an [`ImportPlan`]
 pub(super) struct PlanImport {
@@ -59,7 +52,7 @@ struct JoiningBlock {
     rows: Vec<(RowId, Row)>,
 }
 
-fn chain_error<T>(detail: impl core::fmt::Display) -> Result<T, Suspend> {
+pub(super) fn chain_error<T>(detail: impl core::fmt::Display) -> Result<T, Suspend> {
     Err(Suspend::Failed(Error::new(ErrorKind::Chain, detail).at("block.header")))
 }
 
@@ -416,116 +409,6 @@ pub(super) fn next_generation(
     ImportPlan { changes: overlay.into_changes(), chain: Some(chain), summary }
 }
 
-/// Reverts every canonical block after this one, newest first; they become fork blocks
-fn revert_after(
-    root: &CanonicalBlock,
-    chain: &mut ChainRecord,
-    overlay: &mut WriteOverlay<'_, '_>,
-    update: &mut ChainUpdate,
-) -> Result<Vec<BlockPoint>, Suspend> {
-    let ordinals = root.ordinal.saturating_add(1)..chain.next_ordinal;
-    if ordinals.is_empty() {
-        return Ok(Vec::new());
-    }
-    if let Some(last) = chain.last_final.filter(|last| root.record.height < last.height) {
-        return chain_error(format_args!(
-            "its branch starts after block {} at height {} and would revert block {} at height {}, \
-             which is final",
-            root.hash, root.record.height, last.hash, last.height
-        ));
-    }
-    let count = ordinals.end - ordinals.start;
-    if count > MAX_REVERTED {
-        return chain_error(format_args!(
-            "its branch would revert {count} blocks after block {}, the limit is {MAX_REVERTED}",
-            root.hash
-        ));
-    }
-    let blocks = canonical_blocks(ordinals, overlay)?;
-    let fork_keys = blocks.iter().map(|block| Key::hash(Table::ForkBlocks, block.hash));
-    let row_keys = blocks.iter().flat_map(|block| &block.record.rows).map(RowId::key);
-    overlay.prefetch(row_keys.chain(fork_keys))?;
-    let mut has_restored = false;
-    let mut reverted = Vec::with_capacity(blocks.len());
-    for CanonicalBlock { hash, ordinal, mut record } in blocks.into_iter().rev() {
-        let point = BlockPoint { height: record.height, hash };
-        if has_restored && let Some(row) = overlay.row(block_key(hash))? {
-            record = BlockRecord::decode(&row)?;
-        }
-        let mut fork_block = ForkBlock::default();
-        for row_id in record.rows.drain(..) {
-            if let Some(row) = overlay.row(row_id.key())? {
-                overlay.remove(row_id.key());
-                // Parents are recorded again when the block is reapplied.
-                if row_id.table != Table::ReceiptParents {
-                    update.add_reverted_row(&row_id, &row)?;
-                    fork_block.rows.push((row_id, row));
-                }
-            }
-        }
-        for (row_id, row) in doubles::restore(hash, overlay)? {
-            update.add_row(&row_id, &row)?;
-            has_restored = true;
-        }
-        record.ordinal = None;
-        overlay.put(block_key(hash), record.encode());
-        overlay.put(Key::hash(Table::ForkBlocks, hash), fork_block.encode());
-        overlay.remove(Key::number(Table::Heights, record.height));
-        overlay.remove(Key::number(Table::Ordinals, ordinal));
-        chain.next_ordinal = ordinal;
-        add_fork_point(chain, point);
-        reverted.push(point);
-    }
-    update.reverted_above = Some(root.record.height);
-    add_orphans(update, overlay)?;
-    let next = chain.next_ordinal;
-    chain.epochs.retain(|epoch| epoch.ordinal < next);
-    if chain.epochs.is_empty() {
-        // Every listed epoch is reverted, and the start of the one before is not known. Starting it
-        // at the oldest block keeps more than retention asks for and never less.
-        let ordinal = chain.first_ordinal;
-        chain.epochs.push(EpochStart { epoch_id: root.record.epoch_id, ordinal });
-    }
-    Ok(reverted)
-}
-
-/// Lists also the orphans: outcomes below a reverted outcome that are not reverted themselves
-///
-/// A sound chain has none, because a receipt is executed after the outcome that generated it and is
-/// reverted with it. A feed may still contain them, and requests that wait for them must be woken.
-/// Beyond the limits, all requests are.
-fn add_orphans(
-    update: &mut ChainUpdate,
-    overlay: &mut WriteOverlay<'_, '_>,
-) -> Result<(), Suspend> {
-    let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
-    let (mut first, mut level) = (0, 0);
-    let max_changes = update.changes.len() + MAX_ORPHANS;
-    while first < update.changes.len() {
-        if level > MAX_ORPHAN_LEVELS || update.changes.len() > max_changes {
-            update.overflowed = true;
-            return Ok(());
-        }
-        level += 1;
-        let outcomes = update.changes[first..].iter().filter_map(|change| match change {
-            Change::Outcome(id) => Some(*id),
-            _ => None,
-        });
-        let ids: Vec<CryptoHash> = outcomes.filter(|id| followed.insert(*id)).collect();
-        first = update.changes.len();
-        let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
-        overlay.prefetch(ids.iter().map(key))?;
-        for id in &ids {
-            let Some(row) = overlay.row(key(id))? else { continue };
-            // Everything below a finalized outcome is executed, so no request waits for it.
-            if let OutcomeRow::Outcome(outcome) = OutcomeRow::decode(&row)? {
-                update.changes.extend(outcome.receipts().map(Change::Outcome));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Makes a block canonical; a row that an ancestor has already stays the ancestor's, unless it is
 /// that of a refusal and the block has the execution
 fn apply(
@@ -597,7 +480,7 @@ fn apply(
 }
 
 /// Adds a fork block after those that are not above it
-fn add_fork_point(chain: &mut ChainRecord, point: BlockPoint) {
+pub(super) fn add_fork_point(chain: &mut ChainRecord, point: BlockPoint) {
     let index = chain.fork_blocks.partition_point(|other| other.height <= point.height);
     chain.fork_blocks.insert(index, point);
 }
