@@ -4,6 +4,8 @@
 //! was imported is returned: a proof of other blocks could be wrong.
 
 mod search;
+#[cfg(test)]
+mod tests;
 
 use alloc::boxed::Box;
 use core::mem;
