@@ -13,6 +13,8 @@ mod query;
 mod receipt_tree;
 #[cfg(feature = "observe")]
 mod summary;
+#[cfg(all(test, feature = "archive", feature = "observe", feature = "track-shards"))]
+mod tests;
 mod transaction_status;
 mod tree_status;
 

@@ -145,6 +145,25 @@ fn a_block_that_is_confirmed_by_the_storage_is_found_behind_the_archive() {
 }
 
 #[test]
+fn the_archive_is_read_to_its_last_height_first() {
+    let mut chain = Chain::of_transaction(34, &[]);
+    chain.archive(0..34);
+    chain.forget(0..30);
+    let (steps, proof) = chain.query_with_archive(ProofEnd::Confirmation);
+    assert_eq!(
+        steps,
+        [
+            "blocks 2",
+            "archived_heights 1001..=1032",
+            "archived_proofs 32",
+            "archived_heights 1033..=1033",
+            "archived_proofs 1",
+        ]
+    );
+    assert_eq!(proof, Ok(None));
+}
+
+#[test]
 fn heights_that_the_chain_skipped_are_passed() {
     // Of the heights 1000 to 1099 the chain has the first and the last two.
     let mut chain = Chain::new(1_000..1_001, &[]);
