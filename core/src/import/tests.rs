@@ -454,3 +454,112 @@ fn a_chain_that_is_made_final_has_the_rows_of_one_whose_blocks_were() {
     assert_eq!(chain(&by_headers), chain(&by_feed));
     assert!(run(&mut FinalityImport::new(), &MemoryStorage::new()).unwrap().is_none());
 }
+
+/// The error of a block whose header has this `prev_height`
+fn error_with_prev_height(
+    block: &TestBlock,
+    prev_height: u64,
+    storage: &MemoryStorage,
+) -> Option<(ErrorKind, String)> {
+    let message = String::from_utf8(block.message()).unwrap();
+    let header = format!(r#""header":{{"prev_height":{prev_height},"#);
+    let message = message.replace(r#""header":{"#, &header);
+    let settings = ImportSettings::default();
+    let error = import_message(message.as_bytes(), settings, &mut storage.clone()).err()?;
+    Some((error.kind(), format!("{error}")))
+}
+
+#[test]
+fn a_block_whose_parent_is_on_a_fork_that_is_not_kept_is_refused() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=5) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let block = TestBlock { height: 8, prev: (5, 1), ..TestBlock::default() };
+    let error = format!(
+        "block.header: its parent {} at or below the head at 5 is not known: it is on a fork that \
+         is not kept",
+        hash_of((5, 1))
+    );
+    for prev_height in [4, 5] {
+        let expected = Some((ErrorKind::Chain, error.clone()));
+        assert_eq!(error_with_prev_height(&block, prev_height, &storage), expected);
+    }
+    // A parent above the head is missing in the feed.
+    assert_eq!(error_with_prev_height(&block, 6, &storage), None);
+}
+
+#[test]
+fn a_block_has_to_fit_its_parent() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=5) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let error = |height, prev, prev_height| {
+        let block = TestBlock { height, fork: 1, prev, ..TestBlock::default() };
+        let error = error_with_prev_height(&block, prev_height, &storage)?;
+        assert_eq!(error.0, ErrorKind::Chain);
+        Some(error.1)
+    };
+    let [parent, unknown] = [hash_of((4, 0)), hash_of((4, 9))];
+    assert_eq!(error(5, (4, 0), 4), None);
+    for height in [3, 4] {
+        let expected = format!(
+            "block.header: height {height} is not above the height 4 of its parent \
+             {parent}"
+        );
+        assert_eq!(error(height, (4, 0), 4), Some(expected));
+    }
+    let expected = format!("block.header: prev_height 3, but its parent {parent} has height 4");
+    assert_eq!(error(5, (4, 0), 3), Some(expected));
+    for height in [4, 5] {
+        let expected = format!(
+            "block.header: height {height} is not above the head at 5, and its parent \
+             {unknown} is not known: blocks must be imported by ascending height"
+        );
+        assert_eq!(error(height, (4, 9), 4), Some(expected));
+    }
+}
+
+#[test]
+fn the_limit_of_fork_blocks_prunes_the_lowest() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=1_027) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let fork =
+        |height, fork| TestBlock { height, fork, prev: (height - 1, 0), ..TestBlock::default() };
+    // In the middle, above, below, and a second one of a height.
+    let middle = [(500, 1), (500, 2)];
+    let above = (501..=1_025).rev().map(|height| (height, 1));
+    let below = (3..=499).map(|height| (height, 1));
+    let all: Vec<(u64, u64)> = middle.into_iter().chain(above).chain(below).collect();
+    for (height, number) in all.iter().chain(&[(2, 1)]) {
+        import(&fork(*height, *number), Retention::Everything, &mut storage).unwrap();
+    }
+    let mut expected = all;
+    expected.sort_unstable();
+    assert_eq!(expected.len(), 1_024);
+    let hashes = |storage: &MemoryStorage| {
+        let kept = chain_record(storage).fork_blocks;
+        kept.iter().map(|point| point.hash).collect::<Vec<_>>()
+    };
+    let expected_hashes =
+        |expected: &[(u64, u64)]| expected.iter().map(|block| hash_of(*block)).collect::<Vec<_>>();
+    // The lowest goes, though it is the newest.
+    assert!(hashes(&storage) == expected_hashes(&expected));
+    let row = |storage: &MemoryStorage, table, block| {
+        storage.get(&Key::hash(table, hash_of(block))).unwrap()
+    };
+    for table in [Table::Blocks, Table::ForkBlocks] {
+        assert_eq!(row(&storage, table, (2, 1)), None);
+        assert!(row(&storage, table, (3, 1)).is_some());
+    }
+    // Of two blocks of one height, the one that came first.
+    import(&fork(1_026, 1), Retention::Everything, &mut storage).unwrap();
+    expected.remove(0);
+    expected.push((1_026, 1));
+    assert!(hashes(&storage) == expected_hashes(&expected));
+    assert_eq!(row(&storage, Table::ForkBlocks, (3, 1)), None);
+    assert!(row(&storage, Table::ForkBlocks, (4, 1)).is_some());
+}
