@@ -10,6 +10,8 @@
 pub mod conformance;
 mod envelope;
 mod export;
+#[cfg(test)]
+mod export_tests;
 mod height_ranges;
 mod lookup;
 mod memory;
