@@ -54,6 +54,24 @@ fn an_id_that_cannot_be_repeated_is_an_error() {
 }
 
 #[test]
+fn an_unreadable_request_is_answered_with_its_only_id() {
+    for (members, id, offset) in [
+        (r#""id":7,"#, "7", 17),
+        (r#""id":7,"id":7,"#, "null", 24),
+        (r#""id":7,"id":8,"#, "null", 24),
+        (r#""method":"tx","id":7,"method":"tx","#, "7", 45),
+        (r#""id":1e400,"#, "null", 21),
+        ("", "null", 10),
+    ] {
+        let expected = (id.to_string(), format!("request: expected value (byte {offset})"));
+        assert_eq!(parse_error(format!("{{{members}\"params\":?}}")), expected, "{members}");
+    }
+    // One that can be read to its end is answered with the reason.
+    let expected = ("null".to_string(), "request.id: given more than once".to_string());
+    assert_eq!(parse_error(format!(r#"{{"id":7,"id":8,{CONFIG}}}"#)), expected);
+}
+
+#[test]
 fn the_length_of_ids_is_limited_by_the_settings() {
     let limits = Limits { max_id_bytes: 4, ..Limits::default() };
     for (id, error) in [
