@@ -83,12 +83,7 @@ impl TreeStatus {
         let mut index = 0;
         // A chain without a cycle has at most as many steps as there are nodes.
         for step in 0..=self.buffers.tree.nodes().len() {
-            let Some(outcome) = self.outcome_at(index) else {
-                if step > 0 {
-                    self.final_status = FinalStatus::Started;
-                }
-                return;
-            };
+            let Some(outcome) = self.outcome_at(index) else { return };
             self.final_status = match outcome.status {
                 OutcomeStatus::Failure => FinalStatus::Failure,
                 OutcomeStatus::SuccessValue => FinalStatus::SuccessValue,
