@@ -287,4 +287,34 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_response_that_is_an_error_is_quoted_up_to_256_bytes() {
+        const DETAIL: &str = "the response is an error and has no configuration: ";
+        let error = |error: &str| {
+            let response = format!(r#"{{"id":1,"jsonrpc":"2.0","error":{error}}}"#);
+            let error = check(&response, false).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Schema);
+            (String::from(error.path()), String::from(error.detail()))
+        };
+        let expected = |quoted: &str| (String::from("error"), format!("{DETAIL}{quoted}"));
+        assert_eq!(
+            error(r#"{"name":"HANDLER_ERROR","cause":{"name":"UNKNOWN_BLOCK"}}"#),
+            expected(r#"{"cause":{"name":"UNKNOWN_BLOCK"},"name":"HANDLER_ERROR"}"#)
+        );
+        // A string with its quotes.
+        let text = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
+        for length in [255, 256] {
+            assert_eq!(error(&text(length)), expected(&text(length)));
+        }
+        for length in [257, 1_000] {
+            assert_eq!(error(&text(length)), expected(&format!("\"{}…", "x".repeat(255))));
+        }
+        // Cut before a character that does not fit.
+        let accents = format!("\"{}\"", "é".repeat(200));
+        assert_eq!(error(&accents), expected(&format!("\"{}…", "é".repeat(127))));
+        // A result beside it is read.
+        let both = format!(r#"{{"error":"late","result":{{{KEY}}}}}"#);
+        assert_eq!(check(&both, true).unwrap().genesis_height, 7);
+    }
 }
