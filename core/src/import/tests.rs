@@ -522,6 +522,26 @@ fn a_block_has_to_fit_its_parent() {
 }
 
 #[test]
+fn a_fork_does_not_leave_the_chain_below_its_last_final_block() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=5) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let last_final = Some((4, 0));
+    let head = TestBlock { height: 6, prev: (5, 0), last_final, ..TestBlock::default() };
+    import(&head, Retention::Everything, &mut storage).unwrap();
+    for (parent, expected) in [
+        (3, Some("block.header: its parent at 3 is below the last final block at 4")),
+        (4, None),
+        (5, None),
+    ] {
+        let fork = TestBlock { height: 6, fork: 1, prev: (parent, 0), ..TestBlock::default() };
+        let error = import(&fork, Retention::Everything, &mut storage.clone()).err();
+        assert_eq!(error.map(|error| format!("{error}")).as_deref(), expected);
+    }
+}
+
+#[test]
 fn the_limit_of_fork_blocks_prunes_the_lowest() {
     let mut storage = MemoryStorage::new();
     for block in chain(0, (0, 0), 1..=1_027) {
