@@ -298,7 +298,8 @@ impl PlanImport {
     fn check_bodies(&self, overlay: &mut WriteOverlay<'_, '_>) -> Result<(), Suspend> {
         for (id, place) in &self.content.without_body {
             let body = Key::hash(Table::Receipts, *id);
-            let has_body = self.content.rows.iter().any(|(row_id, _)| row_id.key() == body);
+            let rows = &self.content.rows;
+            let has_body = rows.binary_search_by(|(row_id, _)| row_id.key().cmp(&body)).is_ok();
             // It may be the outcome of a transaction in a block before.
             if overlay.row(ReceiptParent::key(*id))?.is_some()
                 && !has_body
@@ -307,6 +308,8 @@ impl PlanImport {
             {
                 let detail = format_args!("the body of receipt {id} is in no block");
                 let error = Error::new(ErrorKind::Schema, detail);
+                let [shard, outcome] = place;
+                let place = format_args!("shards[{shard}].receipt_execution_outcomes[{outcome}]");
                 return Err(Suspend::Failed(error.at(place)));
             }
         }

@@ -134,8 +134,13 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
             chunks: Vec::new(),
+            place: [0, 0],
         };
-        read_list(reader, &mut |reader| shards.shard(reader))?;
+        read_list(reader, &mut |reader| {
+            shards.shard(reader)?;
+            shards.place[0] += 1;
+            Ok::<_, Failure>(())
+        })?;
         (rows, chunks) = (Some(shards.rows), shards.chunks);
         Ok(())
     })?;
@@ -159,6 +164,8 @@ struct ShardReader<'text, 'o, O> {
     receipt_texts: HashMap<CryptoHash, &'text str, HashBuilder>,
     /// The shards whose chunk is in the message
     chunks: Vec<ShardId>,
+    /// The numbers of the shard in the message and of the outcome of a receipt in the shard
+    place: [usize; 2],
 }
 
 impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
@@ -171,7 +178,12 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
                 0 => chunk = nullable(reader, |reader| self.chunk(reader))?,
                 1 => {
                     outcomes = Some(());
-                    read_list(reader, &mut |reader| self.outcome(reader, None).map(drop))?;
+                    self.place[1] = 0;
+                    read_list(reader, &mut |reader| {
+                        self.outcome(reader, None)?;
+                        self.place[1] += 1;
+                        Ok::<_, Failure>(())
+                    })?;
                 }
                 _ => shard_id = Some(number(reader)?),
             }
@@ -236,7 +248,6 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
     ) -> Result<CryptoHash, Failure> {
         let names = ["receipt", "execution_outcome"];
         let (mut outcome, mut receipt) = (None, None);
-        let start = *executed;
         let expected = "an outcome with its receipt";
         object(self.pass, executed, names, expected, &mut |member, reader| {
             if member == 0 {
@@ -256,19 +267,10 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         if owner.is_none() {
             check_owner(executed, Some(outcome), receipt)?;
             if receipt.is_none() {
-                self.add_without_body(outcome, start);
+                self.rows.without_body.push((outcome, self.place));
             }
         }
         Ok(outcome)
-    }
-
-    /// Adds an outcome that the reader is before, and that is without a body
-    #[cold]
-    fn add_without_body(&mut self, id: CryptoHash, mut executed: Reader<'text>) {
-        // The place of the next byte that is no whitespace.
-        let _ = executed.peek_value();
-        let place = path_at(self.text.as_bytes(), executed.offset());
-        self.rows.without_body.push((id, place));
     }
 
     /// Reads a receipt, which may occur both in a chunk and with its outcome, and returns its id

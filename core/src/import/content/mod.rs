@@ -41,8 +41,8 @@ pub(super) struct BlockContent {
     pub(super) receipts: usize,
     pub(super) deviations: Deviations,
     /// The outcomes without the body of their receipt, which may be in a block before, by id with
-    /// their places
-    pub(super) without_body: Vec<(CryptoHash, String)>,
+    /// the numbers of their shard and of themselves in it
+    pub(super) without_body: Vec<(CryptoHash, [usize; 2])>,
     /// Nothing, unless the block is verified
     pub(super) proof: BlockProof,
 }
@@ -103,7 +103,7 @@ struct BlockRows {
     deviations: Deviations,
     /// A transaction or an outcome that was there already, and was skipped
     repeated: Option<Error>,
-    without_body: Vec<(CryptoHash, String)>,
+    without_body: Vec<(CryptoHash, [usize; 2])>,
     canonicalizer: json::Canonicalizer,
     /// The canonical text for the next row
     text: String,
