@@ -34,6 +34,8 @@ fn hash(name: &str, number: u64) -> CryptoHash {
 }
 
 const TRANSACTION: CryptoHash = CryptoHash::new([7; 32]);
+/// The block whose chunk lists it again
+const BLOCK: CryptoHash = CryptoHash::new([8; 32]);
 
 fn outcome(block: CryptoHash, id: CryptoHash, receipts: &str, status: &str) -> String {
     format!(
@@ -42,57 +44,59 @@ fn outcome(block: CryptoHash, id: CryptoHash, receipts: &str, status: &str) -> S
     )
 }
 
-/// The transaction in a chunk, with this receiver, the last digit of its signature, and its outcome
-fn included(receiver: &str, digit: u8, outcome: Option<String>) -> String {
-    let outcome = outcome.map_or_else(
-        || String::from("null"),
-        |outcome| format!(r#"{{"execution_outcome":{outcome}}}"#),
-    );
+/// The transaction, with this receiver and last digit of its signature
+fn transaction(receiver: &str, digit: u8) -> String {
     let signature = "1".repeat(63);
     format!(
-        r#"{{"transaction":{{"actions":["CreateAccount"],"hash":"{TRANSACTION}","nonce":1,"priority_fee":0,
+        r#"{{"actions":["CreateAccount"],"hash":"{TRANSACTION}","nonce":1,"priority_fee":0,
         "public_key":"ed25519:11111111111111111111111111111111","receiver_id":"{receiver}",
-        "signature":"ed25519:{signature}{digit}","signer_id":"a.near"}},"outcome":{outcome}}}"#
+        "signature":"ed25519:{signature}{digit}","signer_id":"a.near"}}"#
     )
 }
 
-/// The message of a block, whose parent is at `prev` on a fork of the same number or 0
+/// The refusal in this block
+fn refused(block: CryptoHash) -> String {
+    outcome(block, TRANSACTION, "", r#"{"Failure":{"InvalidTxError":"Expired"}}"#)
+}
+
+/// The execution in this block, which makes the receipt of this number
+fn executed(block: CryptoHash, number: u64) -> String {
+    let id = hash("receipt", number);
+    let status = format!(r#"{{"SuccessReceiptId":"{id}"}}"#);
+    outcome(block, TRANSACTION, &format!("\"{id}\""), &status)
+}
+
+/// The message of a block, whose parent is at this height on this fork
 fn message(height: u64, fork: u64, prev: (u64, u64), last_final: u64, has: Has) -> Vec<u8> {
-    let block = |(height, fork)| hash(&format!("block {fork}"), height);
-    let own = block((height, fork));
-    let receipt = |number| hash("receipt", number);
-    let (mut transactions, mut outcomes) = (String::new(), String::new());
+    let hash_of = |(height, fork)| hash(&format!("block {fork}"), height);
+    let own = hash_of((height, fork));
+    let mut builder = MessageBuilder::new(&BlockHeader {
+        height,
+        hash: own,
+        prev_hash: hash_of(prev),
+        last_final_block: hash_of((last_final, 0)),
+        ..BlockHeader::default()
+    });
+    let mut include = |outcome: Option<String>| {
+        let outcome = outcome.as_deref().map(str::as_bytes);
+        builder.add_transaction(transaction("b.near", 1).as_bytes(), outcome).unwrap();
+    };
     match has {
         Has::Nothing => {}
-        Has::NoOutcome => transactions = included("b.near", 1, None),
-        Has::Refusal => {
-            let status = r#"{"Failure":{"InvalidTxError":"Expired"}}"#;
-            transactions = included("b.near", 1, Some(outcome(own, TRANSACTION, "", status)));
-        }
-        Has::Execution(number) => {
-            let (id, status) = (receipt(number), receipt(number));
-            let status = format!(r#"{{"SuccessReceiptId":"{status}"}}"#);
-            let outcome = outcome(own, TRANSACTION, &format!("\"{id}\""), &status);
-            transactions = included("b.near", 1, Some(outcome));
-        }
+        Has::NoOutcome => include(None),
+        Has::Refusal => include(Some(refused(own))),
+        Has::Execution(number) => include(Some(executed(own, number))),
         Has::Receipt(number) => {
-            let id = receipt(number);
+            let id = hash("receipt", number);
             let outcome = outcome(own, id, "", r#"{"SuccessValue":""}"#);
-            outcomes = format!(
-                r#"{{"execution_outcome":{outcome},"receipt":{{"predecessor_id":"a.near","receiver_id":"b.near",
-                "receipt_id":"{id}","receipt":{{"Data":{{"data_id":"{id}"}}}}}}}}"#
+            let receipt = format!(
+                r#"{{"predecessor_id":"a.near","receiver_id":"b.near","receipt_id":"{id}",
+                "receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
             );
+            builder.add_outcome(outcome.as_bytes(), Some(receipt.as_bytes())).unwrap();
         }
     }
-    format!(
-        r#"{{"block":{{"header":{{"height":{height},"hash":"{own}","prev_hash":"{}",
-        "epoch_id":"{TRANSACTION}","last_final_block":"{}"}}}},
-        "shards":[{{"chunk":{{"transactions":[{transactions}],"receipts":[]}},
-        "receipt_execution_outcomes":[{outcomes}]}}]}}"#,
-        block(prev),
-        block((last_final, 0)),
-    )
-    .into_bytes()
+    builder.as_text().to_vec()
 }
 
 fn import(message: &[u8], retention: Retention, storage: &mut MemoryStorage) {
@@ -278,21 +282,24 @@ fn an_archive_serves_the_execution() {
     assert_eq!((stored(&storage), ask(&storage)), (Some(refusal), execution));
 }
 
-/// Imports a block of this version whose chunk lists these transactions; the numbers of
-/// transactions, outcomes and deviations, the first deviation, and the status that is stored
+/// Imports a block of this version whose chunk lists these transactions with their outcomes; the
+/// numbers of transactions, outcomes and deviations, the first deviation, and the stored status
 fn listed(
     version: u32,
-    transactions: &[String],
+    transactions: &[(String, Option<String>)],
 ) -> Result<([u64; 3], Option<String>, FinalStatus), Error> {
-    let block = hash("block", 1);
-    let message = format!(
-        r#"{{"block":{{"header":{{"height":1,"hash":"{block}","prev_hash":"{TRANSACTION}",
-        "latest_protocol_version":{version},"epoch_id":"{TRANSACTION}","last_final_block":"{TRANSACTION}"}}}},
-        "shards":[{{"chunk":{{"transactions":[{}],"receipts":[]}},"receipt_execution_outcomes":[]}}]}}"#,
-        transactions.join(",")
-    );
+    let mut builder = MessageBuilder::new(&BlockHeader {
+        height: 1,
+        hash: BLOCK,
+        protocol_version: version,
+        ..BlockHeader::default()
+    });
+    for (transaction, outcome) in transactions {
+        let outcome = outcome.as_deref().map(str::as_bytes);
+        builder.add_transaction(transaction.as_bytes(), outcome).unwrap();
+    }
     let mut storage = MemoryStorage::new();
-    let mut query = BlockImport::new(message.as_bytes(), ImportSettings::default())?;
+    let mut query = BlockImport::new(builder.as_text(), ImportSettings::default())?;
     let (batch, summary) = run(&mut query, &storage)?;
     storage.commit(batch)?;
     let [transactions, outcomes] = [summary.transactions, summary.outcomes].map(|it| it as u64);
@@ -301,54 +308,48 @@ fn listed(
     Ok((counts, first, stored(&storage).map(|(status, _)| status).unwrap()))
 }
 
-fn refused() -> Option<String> {
-    let status = r#"{"Failure":{"InvalidTxError":"Expired"}}"#;
-    Some(outcome(hash("block", 1), TRANSACTION, "", status))
-}
-
-fn executed() -> Option<String> {
-    let id = hash("receipt", 1);
-    let status = format!(r#"{{"SuccessReceiptId":"{id}"}}"#);
-    Some(outcome(hash("block", 1), TRANSACTION, &format!("\"{id}\""), &status))
-}
-
 #[test]
 fn a_chunk_may_list_a_transaction_again() {
     let place = |detail| Some(format!("shards[0].chunk.transactions[1].{detail}"));
-    let transaction =
+    let listed_again =
         place(format!("transaction: transaction {TRANSACTION} is listed again, and skipped"));
-    let one = included("b.near", 1, executed());
+    let one = (transaction("b.near", 1), Some(executed(BLOCK, 1)));
     // A copy without an outcome, with the same one, and with another signature.
     for (again, count) in [
-        (included("b.near", 1, None), 1),
-        (included("b.near", 2, None), 1),
+        ((transaction("b.near", 1), None), 1),
+        ((transaction("b.near", 2), None), 1),
         (one.clone(), 2),
-        (included("b.near", 2, executed()), 2),
+        ((transaction("b.near", 2), Some(executed(BLOCK, 1))), 2),
     ] {
         let found = listed(85, &[one.clone(), again]).unwrap();
-        assert_eq!(found, ([1, 1, count], transaction.clone(), FinalStatus::Started));
+        assert_eq!(found, ([1, 1, count], listed_again.clone(), FinalStatus::Started));
     }
     // The outcome comes with the copy.
-    let found = listed(85, &[included("b.near", 1, None), one.clone()]).unwrap();
-    assert_eq!(found, ([1, 1, 1], transaction.clone(), FinalStatus::Started));
+    let found = listed(85, &[(transaction("b.near", 1), None), one.clone()]).unwrap();
+    assert_eq!(found, ([1, 1, 1], listed_again.clone(), FinalStatus::Started));
     // Each had an outcome before version 85, and the execution is the answer.
-    let no = included("b.near", 1, refused());
+    let no = (transaction("b.near", 1), Some(refused(BLOCK)));
     for transactions in [[one.clone(), no.clone()], [no.clone(), one.clone()]] {
         let found = listed(84, &transactions).unwrap();
-        assert_eq!(found, ([1, 1, 1], transaction.clone(), FinalStatus::Started));
+        assert_eq!(found, ([1, 1, 1], listed_again.clone(), FinalStatus::Started));
     }
     // The same outcome is the same leaf.
     let found = listed(84, &[no.clone(), no]).unwrap();
-    assert_eq!(found, ([1, 1, 2], transaction, FinalStatus::Failure));
+    assert_eq!(found, ([1, 1, 2], listed_again, FinalStatus::Failure));
 }
 
 #[test]
 fn a_double_with_other_content_is_refused() {
-    let one = included("b.near", 1, executed());
+    let one = (transaction("b.near", 1), Some(executed(BLOCK, 1)));
     for (version, again, place, what) in [
-        (85, included("c.near", 1, None), "transaction", "transaction"),
-        (84, included("c.near", 1, None), "transaction", "transaction"),
-        (85, included("b.near", 1, refused()), "outcome.execution_outcome", "outcome"),
+        (85, (transaction("c.near", 1), None), "transaction", "transaction"),
+        (84, (transaction("c.near", 1), None), "transaction", "transaction"),
+        (
+            85,
+            (transaction("b.near", 1), Some(refused(BLOCK))),
+            "outcome.execution_outcome",
+            "outcome",
+        ),
     ] {
         let error = listed(version, &[one.clone(), again]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Chain);

@@ -18,72 +18,54 @@ use crate::storage::rows::{
 };
 use crate::storage::{Key, Row, Table};
 
-/// A transaction, in an ancestor too, that this block has executed
-pub(super) struct Execution {
-    pub(super) id: CryptoHash,
-    /// The row of the transaction
-    pub(super) transaction: Row,
-    /// The row of its outcome, unless no ancestor has one
-    pub(super) outcome: Option<Row>,
-}
-
-/// What a block has executed again
+/// The transactions of a block that an ancestor includes too
 #[derive(Default)]
 pub(super) struct Doubles {
-    /// Those that take the place of what an ancestor has
-    pub(super) first: Vec<Execution>,
     /// The outcomes of those that an ancestor has executed
     pub(super) later: Vec<(CryptoHash, Row)>,
-    /// The rows whose place was taken
+    /// The rows whose place this block's took
     replaced: Vec<(RowId, Row)>,
 }
 
-/// Removes the rows whose place an execution of this block takes
+/// Moves executions of this block to the rows that join, in place of those of an ancestor
 ///
-/// `repeated` are the rows of transactions and outcomes that an ancestor has under the same keys,
-/// and `outcomes` the other outcomes of the block.
+/// `repeated` are the rows of transactions and outcomes whose keys an ancestor has as well.
 pub(super) fn replace(
-    repeated: Vec<(RowId, Row)>,
-    outcomes: &[(CryptoHash, Row)],
+    repeated: &[(RowId, Row)],
+    joining: &mut Vec<(RowId, Row)>,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Doubles, Suspend> {
     let mut doubles = Doubles::default();
-    for (row_id, transaction) in &repeated {
-        let id = row_id.id;
-        if row_id.table != Table::Transactions {
-            continue;
-        }
-        let again = repeated.iter().find(|(other, _)| *other == outcome_id(id));
-        let again = again.map(|(_, outcome)| outcome);
-        let first = || outcomes.iter().find(|(other, _)| *other == id);
-        let Some(outcome) = again.or_else(|| first().map(|(_, outcome)| outcome)) else { continue };
-        if !is_execution(&OutcomeRecord::decode(outcome)?) {
+    let find = |rows: &[(RowId, Row)], row_id| rows.iter().find(|(it, _)| *it == row_id).cloned();
+    for transaction in repeated.iter().filter(|(it, _)| it.table == Table::Transactions) {
+        let RowId { id, .. } = transaction.0;
+        let again = find(repeated, outcome_id(id));
+        let own = again.clone().or_else(|| find(joining, outcome_id(id)));
+        let Some((_, outcome)) = own else { continue };
+        if !is_execution(&OutcomeRecord::decode(&outcome)?) {
             continue;
         }
         if again.is_some() && has_executed(id, overlay)? {
-            doubles.later.push((id, outcome.clone()));
+            doubles.later.push((id, outcome));
             continue;
         }
-        let Some(row) = overlay.row(row_id.key())? else { continue };
-        let height = TransactionRecord::decode(&row)?.height;
-        let mut replaced = Vec::from([(*row_id, row)]);
-        if let Some(row) = overlay.row(outcome_id(id).key())?.filter(|_| again.is_some()) {
-            replaced.push((outcome_id(id), row));
+        let new: Vec<(RowId, Row)> = again.into_iter().chain([transaction.clone()]).collect();
+        for (row_id, _) in &new {
+            let Some(row) = overlay.row(row_id.key())? else { continue };
+            if row_id.table == Table::Transactions {
+                let height = TransactionRecord::decode(&row)?.height;
+                let is_new = |row: &RowId| new.iter().any(|(other, _)| other == row);
+                change_block_at(height, overlay, |record| record.rows.retain(|it| !is_new(it)))?;
+            }
+            doubles.replaced.push((*row_id, row));
         }
-        let lists = |row: &RowId| replaced.iter().any(|(other, _)| other == row);
-        change_block_at(height, overlay, |record| record.rows.retain(|row| !lists(row)))?;
-        doubles.replaced.append(&mut replaced);
-        doubles.first.push(Execution {
-            id,
-            transaction: transaction.clone(),
-            outcome: again.cloned(),
-        });
+        joining.extend(new);
     }
     Ok(doubles)
 }
 
 impl Doubles {
-    /// Keeps the replaced rows with the block that has replaced them
+    /// Keeps the replaced rows with the block that took their place
     pub(super) fn keep(self, block: CryptoHash, overlay: &mut WriteOverlay<'_, '_>) {
         if !self.replaced.is_empty() {
             let row = ForkBlock { rows: self.replaced }.encode();
@@ -92,7 +74,7 @@ impl Doubles {
     }
 }
 
-/// Puts back the rows that a block has replaced, which it has left; returns them
+/// Puts back the rows whose place a block took, which has left the chain; returns them
 ///
 /// Not those of a block that retention has removed since.
 pub(super) fn restore(
@@ -102,19 +84,17 @@ pub(super) fn restore(
     let Some(row) = overlay.row(Key::hash(Table::ForkBlocks, block))? else {
         return Ok(Vec::new());
     };
-    let (mut restored, mut rows) = (Vec::new(), ForkBlock::decode(&row)?.rows.into_iter());
-    while let Some(transaction) = rows.next() {
-        let mut replaced = Vec::from([transaction]);
-        if rows.as_slice().first().is_some_and(|(row_id, _)| row_id.table == Table::Outcomes) {
-            replaced.extend(rows.next());
-        }
-        let height = TransactionRecord::decode(&replaced[0].1)?.height;
+    let (mut restored, rows) = (Vec::new(), ForkBlock::decode(&row)?.rows);
+    // The outcome of a transaction, if it has one, is before it.
+    for replaced in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
+        let Some((_, transaction)) = replaced.last() else { continue };
+        let height = TransactionRecord::decode(transaction)?.height;
         let row_ids = replaced.iter().map(|(row_id, _)| *row_id);
         if change_block_at(height, overlay, |record| record.rows.extend(row_ids))? {
-            for (row_id, row) in &replaced {
+            for (row_id, row) in replaced {
                 overlay.put(row_id.key(), row.clone());
             }
-            restored.append(&mut replaced);
+            restored.extend_from_slice(replaced);
         }
     }
     Ok(restored)
@@ -139,7 +119,7 @@ fn change_block_at(
 fn has_executed(id: CryptoHash, overlay: &mut WriteOverlay<'_, '_>) -> Result<bool, Suspend> {
     let Some(row) = overlay.row(outcome_id(id).key())? else { return Ok(false) };
     Ok(match OutcomeRow::decode(&row)? {
-        // What generated receipts was no refusal, whatever its status says.
+        // An outcome that generated receipts was no refusal, whatever its status says.
         OutcomeRow::Outcome(outcome) => is_execution(&outcome) || !outcome.receipt_ids.is_empty(),
         OutcomeRow::Finalized(transaction) => {
             let row = overlay.row(Key::hash(Table::Transactions, transaction))?;

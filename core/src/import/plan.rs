@@ -16,7 +16,7 @@ use super::chain_update::ChainUpdate;
 #[cfg(feature = "validity")]
 use super::chain_update::JoinedBlock;
 use super::content::BlockContent;
-use super::doubles::{self, Doubles, Execution};
+use super::doubles::{self, Doubles};
 use super::overlay::{RowChanges, WriteOverlay};
 use super::receipt_parents;
 use super::retention;
@@ -421,40 +421,31 @@ fn apply(
     update: &mut ChainUpdate,
 ) -> Result<(), Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
-    let (mut outcomes, mut repeated) = (Vec::new(), Vec::new());
-    #[cfg(feature = "validity")]
-    let mut transactions = Vec::new();
+    let (mut joining, mut repeated) = (Vec::with_capacity(rows.len()), Vec::new());
     for (row_id, row) in rows {
         if overlay.row(row_id.key())?.is_none() {
-            update.add_row(&row_id, &row)?;
-            match row_id.table {
-                Table::Outcomes => outcomes.push((row_id.id, row.clone())),
-                #[cfg(feature = "validity")]
-                Table::Transactions => transactions.push((row_id.id, row.clone())),
-                _ => {}
-            }
-            overlay.put(row_id.key(), row);
-            record.rows.push(row_id);
+            joining.push((row_id, row));
         } else if matches!(row_id.table, Table::Transactions | Table::Outcomes) {
             repeated.push((row_id, row));
         }
     }
     let mut doubles = Doubles::default();
     if !repeated.is_empty() {
-        doubles = doubles::replace(repeated, &outcomes, overlay)?;
-        for Execution { id, transaction, outcome } in doubles.first.drain(..) {
+        doubles = doubles::replace(&repeated, &mut joining, overlay)?;
+    }
+    let mut outcomes = Vec::new();
+    #[cfg(feature = "validity")]
+    let mut transactions = Vec::new();
+    for (row_id, row) in joining {
+        update.add_row(&row_id, &row)?;
+        match row_id.table {
+            Table::Outcomes => outcomes.push((row_id.id, row.clone())),
             #[cfg(feature = "validity")]
-            transactions.push((id, transaction.clone()));
-            outcomes.extend(outcome.clone().map(|row| (id, row)));
-            let rows = [(Table::Transactions, Some(transaction)), (Table::Outcomes, outcome)];
-            for (table, row) in rows {
-                let Some(row) = row else { continue };
-                let row_id = RowId { table, id };
-                update.add_row(&row_id, &row)?;
-                overlay.put(row_id.key(), row);
-                record.rows.push(row_id);
-            }
+            Table::Transactions => transactions.push((row_id.id, row.clone())),
+            _ => {}
         }
+        overlay.put(row_id.key(), row);
+        record.rows.push(row_id);
     }
     #[cfg(feature = "validity")]
     {

@@ -70,7 +70,7 @@ pub(super) fn prune(
             overlay.remove(row_id.key());
         }
         overlay.remove(block_key(hash));
-        // Of a canonical block, what it has replaced.
+        // Of a canonical block, the rows whose place it took.
         overlay.remove(Key::hash(Table::ForkBlocks, hash));
         overlay.remove(Key::number(Table::Heights, record.height));
         overlay.remove(Key::number(Table::Ordinals, ordinal));
