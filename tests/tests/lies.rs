@@ -1,7 +1,7 @@
 //! A catalogue of lies: each kind of member of a block message, changed in each way, alone.
 //!
 //! Strict verification refuses the block, or one of the next blocks, or the lie is in a list of
-//! what no check covers, which the documentation of feeds has as well. The chains are practice
+//! uncovered members, which the documentation of feeds has as well. The chains are practice
 //! chains and, where they are present, those of a node.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use milepost_practice::{Practice, Settings};
 use milepost_tests::node::{CHAINS, recorded_chain};
 use serde_json::{Value, json};
 
-/// What a lie does to a member
+/// The change of a member
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Change {
     /// Another value of its type
@@ -54,7 +54,7 @@ const UNCOVERED: [Uncovered; 10] = [
     Uncovered {
         text: "`block.author`; in a shard `chunk.author`, `chunk.header`, `state_changes`, `tx_hash` \
                of an outcome",
-        why: "beside what the hash covers, and in no answer",
+        why: "the hash does not cover them, and no answer has them",
         places: &[
             "block.author",
             "shards[].chunk.author",
@@ -186,7 +186,7 @@ impl Chain {
         Self { verifier: BlockVerifier::new(VerifyMode::Strict), storage: MemoryStorage::new() }
     }
 
-    /// Imports a message, and returns what its check finds
+    /// Imports a message, and returns the result of its check
     fn import(&mut self, message: &str) -> Result<VerificationResult, Error> {
         let (found, import) = self.verifier.read(message.as_bytes(), ImportSettings::default());
         let (batch, _) = import?.run(&self.storage)?;
@@ -215,10 +215,10 @@ enum Step {
     Index(usize),
 }
 
-/// What visits values, with their places and those without the indices of lists
+/// A visitor of values, with their places and those without the indices of lists
 type Visit<'v> = dyn FnMut(&[Step], &str, &Value) + 'v;
 
-/// Visits all values in a value, but not the parts of what is not covered as a whole
+/// Visits all values in a value, but not the parts of members that are not covered as a whole
 fn walk(value: &Value, path: &mut Vec<Step>, kind: &mut String, visit: &mut Visit<'_>) {
     if row_of(kind).is_some() {
         return;
@@ -277,6 +277,13 @@ fn another(value: &Value) -> Option<Value> {
             "" => "AAAA".into(),
             _ => "bbbb".into(),
         }),
+        // A validator that was slashed, or wants to be one.
+        Value::Array(items) if items.is_empty() => json!([{
+            "account_id": "eve.near",
+            "is_double_sign": true,
+            "public_key": format!("ed25519:{}", CryptoHash::digest(b"a key")),
+            "stake": "1",
+        }]),
         Value::Array(_) | Value::Object(_) => return None,
     })
 }
@@ -309,6 +316,9 @@ impl Member<'_> {
     fn lie(&self, change: Change) -> Option<String> {
         let (last, parent) = self.path.split_last()?;
         let changed = match (change, last) {
+            (Changed, Step::Name(name)) if name == "shard_split" && self.value.is_null() => {
+                json!([7, "split.near"])
+            }
             (Changed, _) => another(self.value)?,
             (Retyped, _) => of_another_type(self.value),
             (Swapped, Step::Name(_)) => self.neighbour()?.clone(),
@@ -349,6 +359,15 @@ impl Member<'_> {
         (lie != *self.block).then(|| lie.to_string().replace(twice, ""))
     }
 
+    /// Whether it is in a shard with one outcome, which no other contradicts: a later block finds
+    /// the lie
+    fn is_alone(&self) -> bool {
+        let [_, Step::Index(shard), ..] = self.path else { return false };
+        let shard = &self.block["shards"][*shard];
+        let count = |list| shard.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
+        count("/receipt_execution_outcomes") == 1 && count("/chunk/transactions") == 0
+    }
+
     /// The place of this member in the next item of the list
     fn next(&self) -> Option<Vec<Step>> {
         let list = self.path.iter().rposition(|step| matches!(step, Step::Index(_)))?;
@@ -382,11 +401,11 @@ fn row_of_lie(kind: &str, change: Change) -> Option<usize> {
     UNCOVERED.iter().position(|row| row.changes.contains(&change) && row.places.contains(&kind))
 }
 
-/// What is tried on several chains
+/// The lies that are tried on several chains
 #[derive(Default)]
 struct Catalogue {
-    /// Tries by kind and change; all of them are used up by a lie
-    tries: BTreeMap<String, [u8; ALL.len()]>,
+    /// Tries by kind, whether it is alone, and change; all of them are used up by a lie
+    tries: BTreeMap<(String, bool), [u8; ALL.len()]>,
     /// The lies that are not found
     missed: BTreeSet<(String, Change)>,
     count: usize,
@@ -422,10 +441,8 @@ impl Catalogue {
     }
 
     fn try_member(&mut self, member: &Member<'_>, kind: &str, chain: &Chain, later: &[String]) {
-        if !self.tries.contains_key(kind) {
-            self.tries.insert(kind.to_owned(), [0; ALL.len()]);
-        }
-        let Some(tries) = self.tries.get_mut(kind) else { return };
+        let context = (kind.to_owned(), member.is_alone());
+        let tries = self.tries.entry(context).or_insert([0; ALL.len()]);
         for (change, tries) in ALL.into_iter().zip(tries) {
             if *tries >= TRIES {
                 continue;
