@@ -15,7 +15,7 @@ use milepost::storage::conformance::{self, Violation};
 use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost_tests::conformance_table;
 
-/// What is wrong with a storage
+/// The defect of a storage
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Defect {
     LockPerRow,
@@ -72,7 +72,7 @@ struct Rows {
     copy: Mutex<Arc<MemoryStorage>>,
 }
 
-/// A handle of a storage, or what reads it
+/// A handle of a storage, or a reader of it
 #[derive(Clone)]
 struct Broken {
     rows: Arc<Rows>,
@@ -129,7 +129,7 @@ impl Broken {
         let is_applied =
             |row: &Option<Row>| row.is_some() || self.defect != Defect::ForgottenDelete;
         let changes = changes.into_iter().filter(|(_, row)| is_applied(row));
-        let batch = batch_of(changes.map(|(key, row)| (self.key(&key), row)));
+        let batch = changes.map(|(key, row)| (self.key(&key), row)).collect();
         Arc::make_mut(&mut *self.rows.rows.write().unwrap()).commit(batch).unwrap();
     }
 }
@@ -203,24 +203,13 @@ impl Storage for Broken {
                 self.apply(changes.by_ref().take(shown));
                 // Writes the others where no reader sees them, as a log does.
                 let mut log = MemoryStorage::new();
-                log.commit(batch_of(changes.as_slice().to_vec()))?;
+                log.commit(changes.as_slice().iter().cloned().collect())?;
                 self.apply(changes);
             }
             _ => self.apply(changes),
         }
         Ok(())
     }
-}
-
-fn batch_of(changes: impl IntoIterator<Item = (Key, Option<Row>)>) -> Batch {
-    let mut batch = Batch::new();
-    for (key, row) in changes {
-        match row {
-            Some(row) => batch.put(key, row),
-            None => batch.remove(key),
-        }
-    }
-    batch
 }
 
 /// One run of the kit
@@ -233,13 +222,13 @@ fn run(defect: Defect, mode: Mode) -> Result<(), Violation> {
         let reader = storage.clone();
         (storage, move || reader.snapshot())
     };
-    let side_by_side: &conformance::SideBySide<'_> = &|one, other| {
+    let threads: &conformance::SideBySide<'_> = &|one, other| {
         thread::scope(|scope| {
             scope.spawn(one);
             other();
         });
     };
-    conformance::check_shared(make, Some(side_by_side)).map(drop)
+    conformance::check_shared(make, Some(threads)).map(drop)
 }
 
 /// Compares runs with the table: these numbers for a verdict of "refuse", for one of "pass", and on
@@ -290,7 +279,7 @@ fn a_hundred_runs_on_one_processor_have_the_verdicts_of_the_table() {
 }
 
 #[test]
-#[ignore = "a part of what `cargo xtask verify conformance` runs"]
+#[ignore = "a part of `cargo xtask verify conformance`"]
 fn only_broken_storages_a_hundred_times() {
     compare(100, 1, 10);
 }

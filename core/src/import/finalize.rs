@@ -197,14 +197,8 @@ mod tests {
     ) -> Result<(), Error> {
         let content = BlockContent::read(message, &settings.with_strict_types(true))?;
         let mut plan = RestartableQuery::new(PlanImport::new(content, settings));
-        let mut batch = Batch::new();
-        for (key, row) in run(&mut plan, storage)?.changes {
-            match row {
-                Some(row) => batch.put(key, row),
-                None => batch.remove(key),
-            }
-        }
-        storage.commit(batch)
+        let changes = run(&mut plan, storage)?.changes;
+        storage.commit(changes.into_iter().collect())
     }
 
     /// Imports a message in both ways, which must give the same batch

@@ -46,6 +46,13 @@ impl Batch {
     }
 }
 
+/// A batch of these changes: rows to write, and keys to remove
+impl FromIterator<(Key, Option<Row>)> for Batch {
+    fn from_iter<I: IntoIterator<Item = (Key, Option<Row>)>>(changes: I) -> Self {
+        Self { changes: changes.into_iter().collect() }
+    }
+}
+
 impl IntoIterator for Batch {
     type Item = (Key, Option<Row>);
     type IntoIter = alloc::vec::IntoIter<Self::Item>;

@@ -1,13 +1,13 @@
 //! The calls of a check, and how a local archive answers them.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
+use crate::storage::conformance::call::appended;
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
-/// What a check asks of its host
+/// A call of a check to its host
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "every host has to handle each")]
 pub enum Call {
@@ -26,7 +26,7 @@ pub enum Call {
     Scan(Table, Option<Key>, usize),
 }
 
-/// What a call has found
+/// The findings of a call
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "every host makes it")]
 pub struct Found {
@@ -36,7 +36,7 @@ pub struct Found {
     pub entries: Vec<(Key, Row)>,
 }
 
-/// What a call has found, or why it failed
+/// The findings of a call, or why it failed
 pub type Answer = Result<Found, Error>;
 
 /// Answers the calls of a check from a local archive
@@ -69,7 +69,11 @@ impl<A: Archive, M: FnMut() -> Result<A, Error>> Local<M, A> {
         let archive = archive.ok_or_else(|| Error::new(ErrorKind::Usage, "no archive was made"))?;
         match call {
             Call::Make => {}
-            Call::GetMany(keys, before) => found.rows = get_many(archive, &keys, before)?,
+            Call::GetMany(keys, before) => {
+                let read = |rows: &mut Vec<Option<Row>>| archive.get_many(&keys, rows);
+                found.rows =
+                    appended(before, read, |detail| Error::new(ErrorKind::Storage, detail))?;
+            }
             Call::Put(rows) => archive.put_many(&rows)?,
             Call::Replace(rows) => archive.replace_many(&rows)?,
             Call::Remove(keys) => archive.remove_many(&keys)?,
@@ -79,22 +83,4 @@ impl<A: Archive, M: FnMut() -> Result<A, Error>> Local<M, A> {
         }
         Ok(found)
     }
-}
-
-/// Reads rows into a list with `before` rows, which must stay
-fn get_many(
-    archive: &impl Archive,
-    keys: &[Key],
-    before: usize,
-) -> Result<Vec<Option<Row>>, Error> {
-    let mark = Some(Row::from(&b"before the call"[..]));
-    let mut rows: Vec<Option<Row>> = Vec::new();
-    rows.resize(before, mark.clone());
-    archive.get_many(keys, &mut rows)?;
-    let kept = rows.iter().take(before).filter(|row| **row == mark).count();
-    if kept != before {
-        let detail = format!("get_many kept {kept} of {before} rows that were there before");
-        return Err(Error::new(ErrorKind::Storage, detail));
-    }
-    Ok(rows.split_off(before))
 }

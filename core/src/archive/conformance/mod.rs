@@ -1,8 +1,8 @@
 //! Tests of the duties of an [`Archive`], for authors of archives.
 //!
 //! Call [`check_shared`], because threads share archives; [`check`] is the part that needs none,
-//! and the [`Passed`] of each says what it left out. Nothing panics: a failed test is a
-//! [`Violation`] that names the requirement, the key and what was found. Rows are plain envelopes;
+//! and the [`Passed`] of each names the requirements it left out. Nothing panics: a failed test is
+//! a [`Violation`] that names the requirement, the key and the finding. Rows are plain envelopes;
 //! an archive that compresses may return another encoding, so contents are compared. That rows
 //! survive when the process is killed cannot be tested from inside it.
 
@@ -13,7 +13,6 @@ mod requirements;
 mod tests;
 mod threads;
 
-use alloc::string::String;
 use core::fmt;
 
 use self::call::Local;
@@ -21,7 +20,6 @@ pub use self::call::{Answer, Call, Found};
 use self::probe::Probe;
 use super::Archive;
 use crate::Error;
-use crate::storage::Key;
 use crate::storage::conformance::{Passed, Run, SideBySide};
 
 /// What the engine requires of an archive
@@ -97,42 +95,8 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// A violated requirement: which one, at which key, and what was found
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Violation {
-    requirement: Requirement,
-    key: Option<Key>,
-    detail: String,
-}
-
-impl Violation {
-    /// The violated requirement
-    pub const fn requirement(&self) -> Requirement {
-        self.requirement
-    }
-
-    /// The key that was read; `None` if it concerns a call as a whole
-    pub const fn key(&self) -> Option<&Key> {
-        self.key.as_ref()
-    }
-
-    /// What was expected and what was found
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "violated requirement \"{}\": ", self.requirement)?;
-        if let Some(key) = &self.key {
-            write!(formatter, "{key:?}: ")?;
-        }
-        formatter.write_str(&self.detail)
-    }
-}
-
-impl core::error::Error for Violation {}
+/// A violated requirement of an archive
+pub type Violation = crate::storage::conformance::Violation<Requirement>;
 
 /// Checks an archive that threads share
 ///
@@ -193,7 +157,7 @@ pub fn check_shared<A: Archive + Sync>(
 
 /// Checks an archive that one thread uses
 ///
-/// Leaves out what [`check_shared`] has more, which [`Passed::left_out`] says. `make` returns an
+/// Leaves out the requirements that [`Passed::left_out`] names. `make` returns an
 /// empty archive; it is called once per requirement, fewer than 20 times. At most about 32 MiB of
 /// rows are put at a time.
 ///

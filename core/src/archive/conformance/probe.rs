@@ -1,6 +1,6 @@
 //! Access to a tested archive: calls that turn a wrong answer into a [`Violation`].
 //!
-//! A probe tests one requirement, and all violations it finds are of that requirement.
+//! A probe tests one requirement, and all violations it finds name that requirement.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,6 +12,7 @@ use crate::Error;
 use crate::archive::envelope::plain_row;
 use crate::archive::{Envelope, Origin, WriterId};
 use crate::primitives::CryptoHash;
+use crate::storage::conformance::probe::RowLength;
 use crate::storage::conformance::script::{Calls, Pending};
 use crate::storage::{Key, Row, Table};
 
@@ -119,15 +120,12 @@ impl<'calls> Probe<'calls> {
         if is_right {
             return Ok(());
         }
-        let length = |row: Option<&Row>| match row {
-            None => String::from("no row"),
-            Some(row) => format!("a row of {} bytes", row.len()),
-        };
-        let detail = format!("expected {}, found {}", length(expected), length(found));
+        let [expected, found] = [expected, found].map(|row| RowLength(row.map(|row| &**row)));
+        let detail = format!("expected {expected}, found {found}");
         Err(self.violation(Some(key), detail))
     }
 
-    /// All rows of a table, by pages of about this many; each page must go on after the one before
+    /// All rows of a table, by pages of about this many; each page must begin after the one before
     pub(super) async fn scan(
         &self,
         table: Table,

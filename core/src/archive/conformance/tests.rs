@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use super::{Requirement, Violation, check, check_durable, check_shared};
 use crate::archive::{Archive, MemoryArchive};
+use crate::storage::conformance::tests::side_by_side;
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
@@ -104,14 +105,6 @@ impl Archive for Locked {
     }
 }
 
-/// Runs two functions in two threads
-fn threads(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
-    std::thread::scope(|scope| {
-        scope.spawn(one);
-        other();
-    });
-}
-
 #[test]
 fn a_memory_archive_meets_all_requirements() {
     let passed = check(MemoryArchive::new).unwrap();
@@ -119,7 +112,7 @@ fn a_memory_archive_meets_all_requirements() {
     check(|| TestArchive(MemoryArchive::new(), CORRECT)).unwrap();
     let shared = MemoryArchive::new();
     check_durable(|| Ok(&shared)).unwrap();
-    let passed = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &threads).unwrap();
+    let passed = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &side_by_side).unwrap();
     assert_eq!(passed.left_out(), [Requirement::Durability]);
 }
 
@@ -397,7 +390,7 @@ impl Archive for Racy {
 fn a_lost_put_of_two_at_once_is_a_violation() {
     for _ in 0..10 {
         let make = || Racy(Mutex::new(MemoryArchive::new()));
-        let violation = check_shared(make, &threads).unwrap_err();
+        let violation = check_shared(make, &side_by_side).unwrap_err();
         assert_eq!(violation.requirement(), Requirement::Threads, "{violation}");
     }
     let violation = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &|_, _| ());

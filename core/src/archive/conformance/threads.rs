@@ -2,19 +2,18 @@
 //!
 //! Each puts rows of its own and rows that both put, several times in a row, so that most puts are
 //! beside one of the other thread, and reads them then. Nothing is timed: both begin before the
-//! first put, and each goes on until the other has put rows between two of its own puts often
+//! first put, and each continues until the other has put rows between two of its own puts often
 //! enough. Every row has to be there once in the end.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::hint;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::requirements::shared_rows;
 use super::{Requirement, Violation};
 use crate::archive::{Archive, Envelope};
-use crate::storage::conformance::SideBySide;
+use crate::storage::conformance::side_by_side::{self, SetOnDrop, SideBySide, wait_for};
 use crate::storage::{Key, Row, Table};
 
 /// Number of puts of a writer that the other one has to be beside
@@ -25,25 +24,13 @@ const PUTS_IN_A_ROW: usize = 16;
 const MAX_PUTS: usize = 2_000;
 /// Number of rows of a put that are the writer's own, and of those that both put
 const ROWS: usize = 2;
-/// Number of turns for which a writer waits for the other one to begin, and not for ever if the
-/// host runs them one after the other
-const MAX_TURNS: usize = 1 << 31;
 
-/// What the two writers know of each other
+/// The progress that each writer shows the other
 #[derive(Default)]
 struct Progress {
     has_begun: [AtomicBool; 2],
     puts: [AtomicUsize; 2],
     has_ended: [AtomicBool; 2],
-}
-
-/// Sets a flag when it is dropped, also after a panic of the archive
-struct SetOnDrop<'flag>(&'flag AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 /// Puts and reads rows in two threads
@@ -52,11 +39,9 @@ pub(super) fn check<A: Archive + Sync>(
     side_by_side: &SideBySide<'_>,
 ) -> Result<(), Violation> {
     let progress = Progress::default();
-    let [mut one, mut other] = [None, None];
-    side_by_side(&mut || one = Some(write(0, archive, &progress)), &mut || {
-        other = Some(write(1, archive, &progress))
-    });
-    let [one, other] = [one, other].map(|puts| puts.unwrap_or_else(|| Err(not_side_by_side())));
+    let writer = |number| write(number, archive, &progress);
+    let both = side_by_side::run(side_by_side, || writer(0), || writer(1));
+    let (one, other) = both.ok_or_else(not_side_by_side)?;
     let expected: Vec<(Key, Row)> = [(0, one?), (1, other?)]
         .into_iter()
         .flat_map(|(writer, puts)| (0..puts).flat_map(move |number| rows(writer, number)))
@@ -99,13 +84,8 @@ fn write(writer: usize, archive: &impl Archive, progress: &Progress) -> Result<u
     let _ended = SetOnDrop(&progress.has_ended[writer]);
     let other = 1 - writer;
     progress.has_begun[writer].store(true, Ordering::SeqCst);
-    let mut turns = 0;
-    while !progress.has_begun[other].load(Ordering::SeqCst) {
-        hint::spin_loop();
-        turns += 1;
-        if turns == MAX_TURNS {
-            return Err(not_side_by_side());
-        }
+    if !wait_for(&progress.has_begun[other]) {
+        return Err(not_side_by_side());
     }
     let (mut beside, mut newest) = (0, 0);
     for first in (0..MAX_PUTS).step_by(PUTS_IN_A_ROW) {

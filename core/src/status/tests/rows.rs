@@ -12,7 +12,7 @@ use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::{
     BlockPoint, ChainRecord, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
 };
-use crate::storage::{Batch, Key, MemoryStorage, Storage as _, Table, run};
+use crate::storage::{Key, MemoryStorage, Storage as _, Table, run};
 
 #[derive(Default)]
 pub(super) struct Rows {
@@ -29,15 +29,11 @@ pub(super) fn leads_to(name: &str) -> OutcomeStatus {
 
 impl Rows {
     pub(super) fn put(&mut self, key: Key, row: Vec<u8>) {
-        let mut batch = Batch::new();
-        batch.put(key, row);
-        self.storage.commit(batch).unwrap();
+        self.storage.commit([(key, Some(row.into()))].into_iter().collect()).unwrap();
     }
 
     pub(super) fn remove(&mut self, key: Key) {
-        let mut batch = Batch::new();
-        batch.remove(key);
-        self.storage.commit(batch).unwrap();
+        self.storage.commit([(key, None)].into_iter().collect()).unwrap();
     }
 
     pub(super) fn transaction(&mut self, height: BlockHeight, signer_is_receiver: bool) {

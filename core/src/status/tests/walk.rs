@@ -186,7 +186,7 @@ fn the_archive_is_asked_where_it_may_know_more() {
             let (_, status) = steps(query(100).with_archive(lookup), &with_row);
             let is_archived = status.unwrap().is_some_and(|status| status.is_archived());
             assert_eq!(is_archived, is_asked, "{lookup:?}");
-            // What the storage knows is kept if the archive knows nothing.
+            // The status of the storage is kept if the archive has none.
             let known = rows.storage.get(&Key::hash(Table::Transactions, id("t"))).unwrap();
             assert_eq!(without.unwrap().is_some(), known.is_some());
         }

@@ -1,8 +1,8 @@
 //! The calls of a check, and how a local storage answers them.
 //!
-//! A storage is made anew for each requirement. A read names an open snapshot or is of one that is
-//! taken for it. What only Rust has is checked here, where it is called: `get_with` beside `get`,
-//! and that `get_many` appends.
+//! A storage is made anew for each requirement. A read names an open snapshot, or takes one for
+//! itself. The methods that only Rust has are checked here, where they are called: `get_with`
+//! beside `get`, and that `get_many` appends.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::Error;
 use crate::storage::{Batch, Key, Row, Snapshot, Storage};
 
-/// What a check asks of its host
+/// A call of a check to its host
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "every host has to handle each")]
 pub enum Call {
@@ -28,7 +28,8 @@ pub enum Call {
     /// Reads many rows in one call, of this snapshot or of a new one; a host whose reads append to
     /// a list has this number of rows in it before, and they have to stay
     GetMany(Option<u32>, Vec<Key>, usize),
-    /// Lets calls that are under way go on: the shortest step of the host, or one after all others
+    /// Lets calls that are under way proceed: the shortest step of the host, or one after all
+    /// others
     Pause {
         /// Whether it is one after all others
         is_long: bool,
@@ -41,7 +42,7 @@ pub type Answer = Result<Vec<Option<Row>>, String>;
 /// Answers the calls of a check from a local storage
 pub(super) struct Local<M, S, O, R> {
     make: M,
-    /// A storage, and what opens snapshots from beside it
+    /// A storage, and the function that opens snapshots from beside it
     made: Option<(S, O)>,
     /// How often one was made
     count: usize,
@@ -143,17 +144,28 @@ fn get(snapshot: &impl Snapshot, key: &Key) -> Answer {
     Ok(Vec::from([found]))
 }
 
-/// Reads rows into a vector with `before` rows, which must stay
 fn get_many(snapshot: &impl Snapshot, keys: &[Key], before: usize) -> Answer {
+    let read = |rows: &mut Vec<Option<Row>>| {
+        let failed = |error| format!("get_many of {} keys failed: {error}", keys.len());
+        snapshot.get_many(keys, rows).map_err(failed)
+    };
+    appended(before, read, |detail| detail)
+}
+
+/// Reads rows into a vector with `before` rows, which must stay; the rows after them
+pub(crate) fn appended<E>(
+    before: usize,
+    read: impl FnOnce(&mut Vec<Option<Row>>) -> Result<(), E>,
+    error_of: impl FnOnce(String) -> E,
+) -> Result<Vec<Option<Row>>, E> {
     let mark = Some(Row::from(&b"before the call"[..]));
     let mut rows: Vec<Option<Row>> = Vec::new();
     rows.resize(before, mark.clone());
-    snapshot
-        .get_many(keys, &mut rows)
-        .map_err(|error| format!("get_many of {} keys failed: {error}", keys.len()))?;
+    read(&mut rows)?;
     let kept = rows.iter().take(before).filter(|row| **row == mark).count();
     if kept != before {
-        return Err(format!("get_many kept {kept} of {before} rows that were there before"));
+        let detail = format!("get_many kept {kept} of {before} rows that were there before");
+        return Err(error_of(detail));
     }
     Ok(rows.split_off(before))
 }

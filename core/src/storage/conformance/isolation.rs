@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind};
 const LEVELS: [u64; 4] = [1, 3, 9, 4];
 /// Number of commits during which reads begin
 const COMMITS_UNDER_WAY: u64 = 4;
-/// Walks in a row while a commit is under way, before all other work of the host goes on
+/// Walks in a row while a commit is under way, before all other work of the host proceeds
 ///
 /// More than the 36 changes of a batch, each of which may be a step of its own.
 const WALKS_IN_A_ROW: usize = 48;
@@ -124,7 +124,7 @@ pub(super) fn ends() -> [Key; 3] {
     [first_key(), ChainRecord::key(), row_key(0, LEVELS.len() as u64 - 1, 1)]
 }
 
-/// The one state of the rows at [`ends`], or what they are instead
+/// The one state of the rows at [`ends`], or their states if they differ
 pub(super) fn state_of_ends(rows: &[Option<Row>]) -> Result<u64, String> {
     let [first, chain, last] = rows else { return Err(format!("{} rows of 3", rows.len())) };
     let chain = ChainRecord::decode(chain.as_deref()).map_err(|error| format!("{error}"))?;
@@ -140,7 +140,7 @@ pub(super) fn state_of_ends(rows: &[Option<Row>]) -> Result<u64, String> {
     }
 }
 
-/// The one state that a walk has read, or what it found instead
+/// The one state that a walk has read, or its finding if there is none
 ///
 /// `None` if the storage changed too often for it to read one.
 pub(super) fn state_of(

@@ -2,19 +2,20 @@
 //!
 //! Call [`check_shared`] for a storage that is read while it is changed, as databases are, and
 //! [`check`], a part of it, where a snapshot keeps commits out, as a borrow does; the [`Passed`] of
-//! each says what it left out. Nothing panics: a failed test is a [`Violation`] that names the
-//! requirement, the key and what was found, so adapters in other languages run the same tests. All
-//! input is from fixed seeds. That a commit is whole after a crash takes a test that kills the
-//! process.
+//! each names the requirements it left out. Nothing panics: a failed test is a [`Violation`] that
+//! names the requirement, the key and the finding, so adapters in other languages run the same
+//! tests. All input is from fixed seeds. That a commit is whole after a crash takes a test that
+//! kills the process.
 
-mod call;
+pub(crate) mod call;
 mod isolation;
 mod model;
-mod probe;
+pub(crate) mod probe;
 mod requirements;
 pub(crate) mod script;
+pub(crate) mod side_by_side;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod threads;
 mod violation;
 
@@ -24,32 +25,12 @@ use self::call::Local;
 pub use self::call::{Answer, Call};
 use self::probe::{Probe, StorageCalls};
 pub use self::script::{Run, Step};
+pub use self::side_by_side::SideBySide;
 pub use self::violation::{Requirement, Violation};
 use super::{Isolation, MemoryStorage, Snapshot, Storage};
 use crate::{Error, ErrorKind};
 
-/// Runs two functions side by side, each in a thread, and returns when both have ended
-///
-/// With the standard library:
-///
-/// ```
-/// use std::thread;
-///
-/// use milepost::storage::conformance::SideBySide;
-///
-/// let threads: &SideBySide = &|one, other| {
-///     thread::scope(|scope| {
-///         scope.spawn(one);
-///         other();
-///     });
-/// };
-/// # let (mut one, mut other) = (0, 0);
-/// # threads(&mut || one = 1, &mut || other = 2);
-/// # assert_eq!((one, other), (1, 2));
-/// ```
-pub type SideBySide<'host> = dyn Fn(&mut (dyn FnMut() + Send), &mut (dyn FnMut() + Send)) + 'host;
-
-/// What a check says of a storage, or of an archive, that met all requirements that it checked
+/// The result for a storage, or an archive, that met all requirements that were checked
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Passed<R: 'static = Requirement> {
     left_out: &'static [R],
@@ -169,7 +150,7 @@ pub fn check_shared<S: Storage + Send, R: Snapshot, O: FnMut() -> Result<R, Erro
 
 /// Checks a storage whose snapshots keep commits out, as a borrow does
 ///
-/// Leaves out what [`check_shared`] has more, which [`Passed::left_out`] says: a storage that is
+/// Leaves out the requirements that [`Passed::left_out`] names: a storage that is
 /// changed while a snapshot is read can pass and be wrong. `make` returns a new, empty storage; it
 /// is called once per requirement, fewer than 32 times. At most about 16 MiB of rows are stored at
 /// a time.

@@ -1,7 +1,7 @@
 //! Access to a tested storage: calls that turn a wrong answer into a [`Violation`].
 //!
-//! A probe tests one requirement, and all violations it finds are of that requirement. Its reads
-//! are of a snapshot each, or of one that it opened.
+//! A probe tests one requirement, and all violations it finds name that requirement. Each of its
+//! reads takes a snapshot, or uses one that the probe opened.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -53,7 +53,7 @@ impl<'calls> Probe<'calls> {
         self.calls.call(Call::Commit(batch))
     }
 
-    /// Lets what was started go on
+    /// Lets the calls that were started proceed
     pub(super) async fn pause(&self, is_long: bool) -> Result<(), Violation> {
         self.answer(None, Call::Pause { is_long }).await.map(drop)
     }
@@ -163,7 +163,7 @@ impl<'calls> Probe<'calls> {
     ///
     /// # Errors
     ///
-    /// The text says why the storage failed; what the query says of it decides.
+    /// The text says why the storage failed; the error of the query decides.
     pub(super) async fn rows(
         &self,
         snapshot: Option<u32>,
@@ -213,7 +213,7 @@ pub(super) fn compare(
 }
 
 /// Displays the length of a row, because its bytes may be many
-struct RowLength<'row>(Option<&'row [u8]>);
+pub(crate) struct RowLength<'row>(pub(crate) Option<&'row [u8]>);
 
 impl fmt::Display for RowLength<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -61,7 +61,7 @@ impl<Call, Answer> Future for Pending<'_, Call, Answer> {
     }
 }
 
-/// What the host of a check does next
+/// The next step of the host of a check
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "every host has to handle each")]
 pub enum Step<Call, Output> {
@@ -98,7 +98,7 @@ impl<Call, Answer, Output> Run<Call, Answer, Output> {
         Self { calls, script }
     }
 
-    /// What to do next; calls that were not answered yet stay open meanwhile
+    /// The next step; calls that were not answered yet stay open meanwhile
     pub fn poll(&mut self) -> Step<Call, Output> {
         if let Some((id, call)) = self.calls.next_call() {
             return Step::Call(id, call);
@@ -122,7 +122,7 @@ impl<Call, Answer, Output> Run<Call, Answer, Output> {
         loop {
             match self.poll() {
                 Step::Call(id, call) => self.answer(id, answer(call)),
-                // After an answer to each of its calls a script goes on.
+                // A script proceeds after an answer to each of its calls.
                 Step::Wait => {}
                 Step::Done(output) => return output,
             }

@@ -80,18 +80,7 @@ fn map_batch(
     batch: Batch,
     change: impl Fn(Key, Option<Row>) -> Option<(Key, Option<Row>)>,
 ) -> Batch {
-    batch_of(batch.into_iter().filter_map(|(key, row)| change(key, row)))
-}
-
-fn batch_of(changes: impl IntoIterator<Item = (Key, Option<Row>)>) -> Batch {
-    let mut batch = Batch::new();
-    for (key, row) in changes {
-        match row {
-            Some(row) => batch.put(key, row),
-            None => batch.remove(key),
-        }
-    }
-    batch
+    batch.into_iter().filter_map(|(key, row)| change(key, row)).collect()
 }
 
 #[test]
@@ -100,9 +89,8 @@ fn a_memory_storage_meets_all_requirements_and_the_rest_is_named() {
     assert_eq!(
         passed.to_string(),
         "all requirements that were checked are met; not checked: a snapshot reads the state in \
-         which it was taken; a read is of the newest commit, and sees it whole or not at all; a \
-         thread reads one state while another thread commits; commits survive closing and opening \
-         the storage"
+         which it was taken; a read sees the newest commit, and sees it whole; a thread reads one \
+         state while another thread commits; commits survive closing and opening the storage"
     );
     check(|| TestStorage(MemoryStorage::new(), CORRECT)).unwrap();
 }
@@ -124,7 +112,7 @@ fn an_error_for_a_missing_row_is_a_violation() {
 #[test]
 fn applying_only_the_first_change_is_a_violation() {
     let commit = |storage: &mut MemoryStorage, batch: Batch| {
-        storage.commit(batch_of(batch.into_iter().take(1)))
+        storage.commit(batch.into_iter().take(1).collect())
     };
     expect_violation(Methods { commit, ..CORRECT }, Requirement::Put);
 }
@@ -364,7 +352,7 @@ fn applying_removes_last_is_a_violation() {
 #[test]
 fn applying_changes_backwards_is_a_violation() {
     let commit = |storage: &mut MemoryStorage, batch: Batch| {
-        storage.commit(batch_of(batch.changes().iter().rev().cloned()))
+        storage.commit(batch.changes().iter().rev().cloned().collect())
     };
     expect_violation(Methods { commit, ..CORRECT }, Requirement::LastChangeWins);
 }
@@ -385,7 +373,7 @@ fn an_error_for_an_empty_batch_is_a_violation() {
 #[test]
 fn truncating_large_batches_is_a_violation() {
     let commit = |storage: &mut MemoryStorage, batch: Batch| {
-        storage.commit(batch_of(batch.into_iter().take(9999)))
+        storage.commit(batch.into_iter().take(9999).collect())
     };
     expect_violation(Methods { commit, ..CORRECT }, Requirement::LargeBatch);
 }
@@ -451,7 +439,7 @@ impl Storage for Shared {
     }
 }
 
-/// Checks shared rows with this isolation, read by what this function opens
+/// Checks shared rows with this isolation, read by snapshots of this function
 fn check_rows<R: Snapshot>(
     isolation: Isolation,
     open: fn(&Shared) -> Result<R, Error>,
@@ -470,7 +458,7 @@ fn newest(shared: &Shared) -> Result<Shared, Error> {
 }
 
 /// Runs two functions in two threads
-fn threads(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
+pub(crate) fn side_by_side(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
     thread::scope(|scope| {
         scope.spawn(one);
         other();
@@ -479,7 +467,7 @@ fn threads(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
 
 #[test]
 fn single_reads_are_accepted_only_if_declared() {
-    let passed = check_rows(Isolation::ReadCommitted, newest, Some(&threads)).unwrap();
+    let passed = check_rows(Isolation::ReadCommitted, newest, Some(&side_by_side)).unwrap();
     assert_eq!(passed.left_out(), [Requirement::Durability]);
     let passed = check_rows(Isolation::ReadCommitted, newest, None).unwrap();
     assert_eq!(passed.left_out(), [Requirement::Threads, Requirement::Durability]);
@@ -490,7 +478,7 @@ fn single_reads_are_accepted_only_if_declared() {
 #[test]
 fn copies_are_snapshots() {
     let copy = |shared: &Shared| Ok(shared.0.lock().unwrap().clone());
-    check_rows(Isolation::Snapshot, copy, Some(&threads)).unwrap();
+    check_rows(Isolation::Snapshot, copy, Some(&side_by_side)).unwrap();
     let violation = check_rows(
         Isolation::Snapshot,
         |_| Err::<MemoryStorage, _>(storage_error("too many")),

@@ -1,7 +1,7 @@
 //! A thread that reads while another one commits: each query must read one state.
 //!
 //! The kit makes no threads: its host runs two functions side by side. The reader has begun before
-//! the first commit, and goes on until after the last one. Nothing is timed: the writer goes on
+//! the first commit, and continues until after the last one. Nothing is timed: the writer continues
 //! until the reader has seen so many new states that one of them would have been a part of a
 //! commit. Batches are small, so that many commits begin and end, and then large, so that a reader
 //! that runs at all runs within a commit.
@@ -13,7 +13,8 @@ use core::hint;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::isolation::{Ballast, batch, ends, state_of, state_of_ends, walk_query};
-use super::{Requirement, SideBySide, Violation};
+use super::side_by_side::{self, SetOnDrop, SideBySide, wait_for};
+use super::{Requirement, Violation};
 use crate::Error;
 use crate::storage::{Isolation, Key, Snapshot, Storage, Table, run};
 
@@ -43,9 +44,6 @@ const PHASES: [Phase; 3] = [
     Phase { first_row: 0, other_rows: 1_000, changes_seen: 60, steps: 0, max_commits: 800 },
 ];
 
-/// Number of turns for which one function waits for the other: longer than any scheduler makes a
-/// thread wait, and not for ever if they run one after the other
-const MAX_TURNS: usize = 1 << 31;
 /// Number of walks without a commit after which the reader takes the writer for missing
 const MAX_IDLE_WALKS: usize = 1 << 24;
 /// Number of snapshots of which only three rows are read, before each that is walked
@@ -53,7 +51,7 @@ const LOOKS_BEFORE_A_WALK: usize = 8;
 /// Turns between two walks, so that a writer that waits for a lock gets it
 const TURNS_BETWEEN_WALKS: usize = 64;
 
-/// What the two functions know of each other
+/// The progress that each function shows the other
 #[derive(Default)]
 struct Progress {
     reader_has_begun: AtomicBool,
@@ -63,15 +61,6 @@ struct Progress {
     walks: AtomicUsize,
 }
 
-/// Sets a flag when it is dropped, also after a panic of the storage
-struct SetOnDrop<'flag>(&'flag AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 /// Commits to a storage while another thread reads it
 pub(super) fn check<S: Storage + Send, R: Snapshot>(
     storage: &mut S,
@@ -79,13 +68,11 @@ pub(super) fn check<S: Storage + Send, R: Snapshot>(
     side_by_side: &SideBySide<'_>,
 ) -> Result<(), Violation> {
     let progress = Progress::default();
-    let (mut written, mut read) = (None, None);
-    side_by_side(&mut || written = Some(write(storage, &progress)), &mut || {
-        read = Some(self::read(snapshot, &progress))
-    });
-    // What the reader found is the cause, if both failed.
-    read.unwrap_or_else(|| Err(not_side_by_side()))?;
-    written.unwrap_or_else(|| Err(not_side_by_side()))
+    let (mut writer, mut reader) = (|| write(storage, &progress), || read(snapshot, &progress));
+    let both = side_by_side::run(side_by_side, &mut writer, &mut reader);
+    let (written, read) = both.ok_or_else(not_side_by_side)?;
+    // The reader has found the cause, if both failed.
+    read.and(written)
 }
 
 const fn violation(detail: String) -> Violation {
@@ -98,13 +85,8 @@ fn not_side_by_side() -> Violation {
 
 fn write(storage: &mut impl Storage, progress: &Progress) -> Result<(), Violation> {
     let _ended = SetOnDrop(&progress.writer_has_ended);
-    let mut turns = 0;
-    while !progress.reader_has_begun.load(Ordering::SeqCst) {
-        hint::spin_loop();
-        turns += 1;
-        if turns == MAX_TURNS {
-            return Err(not_side_by_side());
-        }
+    if !wait_for(&progress.reader_has_begun) {
+        return Err(not_side_by_side());
     }
     let mut state = 0;
     for Phase { first_row, other_rows, changes_seen, steps, max_commits } in PHASES {

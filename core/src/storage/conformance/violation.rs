@@ -55,7 +55,7 @@ pub enum Requirement {
     SnapshotIsolation,
     /// Without snapshots, a read is of the newest commit, and sees all of it or nothing
     ReadCommitted,
-    /// Reads of a thread are of one state, as its snapshots declare, while another thread commits
+    /// A thread reads one state, as its snapshots declare, while another thread commits
     Threads,
     /// Commits survive closing and opening the storage
     Durability,
@@ -112,9 +112,7 @@ impl Requirement {
             Self::ImmutableRows => "a row that was read does not change",
             Self::Model => "the storage has the rows of a plain map after each of many batches",
             Self::SnapshotIsolation => "a snapshot reads the state in which it was taken",
-            Self::ReadCommitted => {
-                "a read is of the newest commit, and sees it whole or not at all"
-            }
+            Self::ReadCommitted => "a read sees the newest commit, and sees it whole",
             Self::Threads => "a thread reads one state while another thread commits",
             Self::Durability => "commits survive closing and opening the storage",
         }
@@ -127,17 +125,17 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// A violated requirement: which one, at which key, and what was found
+/// A violated requirement of a storage, or of an archive: which one, at which key, and the finding
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Violation {
-    pub(super) requirement: Requirement,
-    pub(super) key: Option<Key>,
-    pub(super) detail: String,
+pub struct Violation<R = Requirement> {
+    pub(crate) requirement: R,
+    pub(crate) key: Option<Key>,
+    pub(crate) detail: String,
 }
 
-impl Violation {
+impl<R: Copy> Violation<R> {
     /// The violated requirement
-    pub const fn requirement(&self) -> Requirement {
+    pub const fn requirement(&self) -> R {
         self.requirement
     }
 
@@ -152,7 +150,7 @@ impl Violation {
     }
 }
 
-impl fmt::Display for Violation {
+impl<R: fmt::Display> fmt::Display for Violation<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "violated requirement \"{}\": ", self.requirement)?;
         if let Some(key) = &self.key {
@@ -162,4 +160,4 @@ impl fmt::Display for Violation {
     }
 }
 
-impl core::error::Error for Violation {}
+impl<R: fmt::Debug + fmt::Display> core::error::Error for Violation<R> {}

@@ -123,15 +123,11 @@ impl Chain {
     }
 
     pub(super) fn put(&mut self, key: Key, row: Vec<u8>) {
-        let mut batch = Batch::new();
-        batch.put(key, row);
-        self.storage.commit(batch).unwrap();
+        self.storage.commit([(key, Some(row.into()))].into_iter().collect()).unwrap();
     }
 
     pub(super) fn remove(&mut self, key: Key) {
-        let mut batch = Batch::new();
-        batch.remove(key);
-        self.storage.commit(batch).unwrap();
+        self.storage.commit([(key, None)].into_iter().collect()).unwrap();
     }
 
     pub(super) fn hash(&self, position: usize) -> CryptoHash {
@@ -232,7 +228,7 @@ pub(super) fn ordinal_key(position: usize) -> Key {
     Key::number(Table::Ordinals, (FIRST_ORDINAL + position) as u64)
 }
 
-/// Runs a query, and lists what it asked for after the rows of the transaction: the table with the
+/// Runs a query, and lists the rows it asked for after those of the transaction: the table with the
 /// number of keys, or with their range if they are numbers
 pub(super) fn steps(
     mut query: ProofQuery,
