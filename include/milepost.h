@@ -759,7 +759,7 @@ typedef struct milepost_deviations {
      */
     size_t size;
     /**
-     * Their number; with `MILEPOST_SETTING_STRICT_TYPES` none are of another type
+     * Their number; with `MILEPOST_SETTING_STRICT_TYPES` no member is among them
      */
     uint64_t count;
     /**
@@ -2568,7 +2568,7 @@ struct milepost_bytes milepost_status_name(milepost_status_t status);
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
  * the check ends by its `finalize`. Takes up to two seconds with rows in memory, and some
  * 16 MiB. `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says
- * which one, at which key, and what was found. `context` may be NULL.
+ * which one, at which key, and the finding. `context` may be NULL.
  *
  * Threads: any number concurrently.
  *

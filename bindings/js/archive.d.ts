@@ -100,7 +100,7 @@ export class IndexedDbArchive implements Archive {
  * engine. Reads also begin while the promise of a commit is pending: with
  * `isolation: "read-committed"` they have to see the commit whole or not at all. `create` is called
  * some 25 times, each time for an empty storage, which gets at most about 16 MiB of rows. Not
- * checked: that commits survive closing the storage, and what other processes see.
+ * checked: that commits survive closing the storage, and the view of other processes.
  *
  * @throws {Error} A requirement is not met: the message says which one, at which key, and what was
  *   found; `cause` is the last error of the storage.

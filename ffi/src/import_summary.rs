@@ -145,7 +145,7 @@ ffi_function! {
 pub struct milepost_deviations {
     /// `sizeof` of this structure, set by the caller; members beyond it are not written
     pub size: usize,
-    /// Their number; with `MILEPOST_SETTING_STRICT_TYPES` none are of another type
+    /// Their number; with `MILEPOST_SETTING_STRICT_TYPES` no member is among them
     pub count: u64,
     /// Path of the first of them, such as `shards[1].chunk.receipts[0].priority`; empty if there is
     /// none

@@ -70,7 +70,7 @@ ffi_function! {
     /// `create` is called fewer than 32 times with `context`, each time for an empty storage, which
     /// the check ends by its `finalize`. Takes up to two seconds with rows in memory, and some
     /// 16 MiB. `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says
-    /// which one, at which key, and what was found. `context` may be NULL.
+    /// which one, at which key, and the finding. `context` may be NULL.
     fn milepost_storage_check(
         create: milepost_create_fn,
         context: *mut c_void,

@@ -106,8 +106,8 @@ pub(crate) struct ServeArgs {
     pub(crate) store_verify: StoreVerification,
     /// Accepts once that the store or an archive is lost or damaged
     ///
-    /// The start goes on with what can be read, or with an empty one, and records in the store what
-    /// was accepted. Damaged files are put aside. Only on the command line.
+    /// The start keeps the readable rows, or makes an empty one, and records each loss in the
+    /// store. Damaged files are put aside. Only on the command line.
     #[arg(long)]
     #[arg(help_heading = STORE)]
     pub(crate) accept_loss: bool,
@@ -263,8 +263,8 @@ pub(crate) struct ImportArgs {
     pub(crate) store: StoreLocation,
     /// Accepts once that the store or an archive is lost or damaged
     ///
-    /// The start goes on with what can be read, or with an empty one, and records in the store what
-    /// was accepted. Damaged files are put aside. Only on the command line.
+    /// The start keeps the readable rows, or makes an empty one, and records each loss in the
+    /// store. Damaged files are put aside. Only on the command line.
     #[arg(long)]
     #[arg(help_heading = STORE)]
     pub(crate) accept_loss: bool,

@@ -23,7 +23,7 @@ pub(crate) fn io_error_kind(error: &Error) -> Option<ErrorKind> {
     None
 }
 
-/// Whether there was no room for what was written
+/// Whether a write failed for want of room
 pub(crate) fn is_full(error: &Error) -> bool {
     matches!(
         io_error_kind(error),

@@ -279,7 +279,7 @@ impl Metrics {
             ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),
             (
                 "type_deviations_total",
-                "Members of another type than a node writes, in blocks and configurations, and what a block lists again",
+                "Members of another type than a node writes, in blocks and configurations, and transactions that a block lists again",
                 &self.deviations,
             ),
             ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),

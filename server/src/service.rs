@@ -423,7 +423,7 @@ impl Service {
         Ok(())
     }
 
-    /// Counts members that are not of their type and what is listed again, and logs each kind once
+    /// Counts members of another type and repeated transactions, and logs each kind once
     fn report_deviations(&self, deviations: &Deviations, message: impl FnOnce() -> String) {
         let Some(first) = &deviations.first else { return };
         self.metrics.deviations_imported(deviations.count);

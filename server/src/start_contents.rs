@@ -1,4 +1,4 @@
-//! What is at the places of a store and its archives, and in which state of the table of a start.
+//! The contents of a store and its archives, each in a state of the table of a start.
 //!
 //! Reading changes nothing, except that an archive in a directory cuts off a batch that a power
 //! failure tore.
@@ -82,7 +82,7 @@ impl Content {
         }
     }
 
-    /// What was lost, for a sentence
+    /// The loss, for a sentence
     pub(crate) fn lost(&self) -> String {
         let state = if self.state() == Some(State::Gone) { "gone" } else { "damaged" };
         format!("{} was {state}: {}", self.name, self.detail)
@@ -106,7 +106,7 @@ impl Content {
                 )
             }
             Some((Place::Store, State::Damaged)) => format!(
-                "{name} is damaged: {detail}; see `milepost store check`, {restore} goes on with what can be read"
+                "{name} is damaged: {detail}; see `milepost store check`, {restore} keeps the readable rows"
             ),
             Some((Place::Older, State::Damaged)) => {
                 format!(
@@ -114,14 +114,14 @@ impl Content {
                 )
             }
             Some((_, State::Damaged)) => format!(
-                "{name} is damaged: {detail}; see `milepost archive check` and `milepost archive repair`, {restore} goes on with what can be read"
+                "{name} is damaged: {detail}; see `milepost archive check` and `milepost archive repair`, {restore} keeps the readable rows"
             ),
             _ => format!("cannot open {name}: {detail}"),
         }
     }
 }
 
-/// What a store remembers of its archive
+/// The facts about its archive that a store has recorded
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Remembered {
     /// Whether it has put something into one
@@ -196,7 +196,7 @@ fn state_of_store(error: &OpenError) -> State {
     }
 }
 
-/// The state of what could not be opened or read
+/// The state of a place that could not be opened or read
 fn state_of(error: &Error) -> State {
     match error.kind() {
         ErrorKind::Corrupt => return State::Damaged,

@@ -1,4 +1,4 @@
-//! What an operator accepted by `--accept-loss`, recorded in the store.
+//! The losses that an operator accepted by `--accept-loss`, recorded in the store.
 //!
 //! A row of the store has a line for each loss, which `milepost store info` prints: an operator who
 //! looks for a transaction that is unknown sees why.
@@ -20,7 +20,7 @@ const KEY_NUMBER: u64 = 4;
 pub(crate) struct AcceptedLoss {
     /// When, in seconds since 1970
     pub(crate) time: u64,
-    /// What was lost, and what was done
+    /// The loss, and the measure taken
     pub(crate) text: String,
     /// Whether an archive lost rows, so that the store no longer counts on them
     is_of_archive: bool,
@@ -35,7 +35,7 @@ impl AcceptedLoss {
     }
 }
 
-/// Records in a store what was accepted, and logs it
+/// Records accepted losses in a store, and logs them
 pub(crate) fn record(store: &Store, losses: &[AcceptedLoss]) -> Result<(), Error> {
     if losses.is_empty() {
         return Ok(());

@@ -1,10 +1,10 @@
-//! What a start does about each state of a store and an archive, as data.
+//! The action of a start for each state of a store and an archive, as data.
 //!
 //! `docs/OPERATING.md` has the same table, which a test compares. Nothing that was lost or damaged
 //! is taken for empty: such a start is refused, because an empty store or archive would answer that
 //! transactions are unknown.
 
-/// What is looked at
+/// A place that a start reads
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     /// The file of the store
@@ -33,7 +33,7 @@ pub(crate) enum State {
     /// It has rows of another chain than the store, the feed or another archive
     OtherChain,
     Damaged,
-    /// It is of another program, or of a release with another format
+    /// Another program wrote it, or a release with another format
     Foreign,
     /// The operating system refuses to open it
     NotReadable,
@@ -43,7 +43,7 @@ pub(crate) enum State {
     NotReachable,
 }
 
-/// What a start does
+/// The action of a start
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     Use,
@@ -65,7 +65,7 @@ use Action::{End, EndUnlessAccepted, Later, Make, Never, Use};
 const PLACES: [Place; 5] =
     [Place::Store, Place::Beside, Place::Directory, Place::Cluster, Place::Older];
 
-/// Each state, and what is done about it at each of the places
+/// Each state, with the action at each of the places
 #[rustfmt::skip]
 const TABLE: [(State, [Action; PLACES.len()]); 10] = [
     //                    store              beside             directory          cluster    older
@@ -81,7 +81,7 @@ const TABLE: [(State, [Action; PLACES.len()]); 10] = [
     (State::NotReachable, [End(1),            Later,             Later,             Later,     Later]),
 ];
 
-/// What a start does about this place in this state
+/// The action of a start for this place in this state
 pub(crate) fn action(place: Place, state: State) -> Action {
     let row = TABLE.iter().find(|(of, _)| *of == state);
     let columns = row.into_iter().flat_map(|(_, actions)| PLACES.iter().zip(actions));

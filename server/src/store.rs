@@ -240,7 +240,7 @@ impl StoreWriter<'_> {
         };
         let path = rows.path();
         let shown = path.display();
-        warn!("there is no room for {shown}, and no block is taken in until there is: {error}");
+        warn!("there is no room for {shown}, and no block is imported until there is: {error}");
         let changes = batch.changes().iter().filter_map(|(_, row)| row.as_ref());
         let bytes = MIN_ROOM.saturating_add(changes.map(|row| row.len()).sum());
         while waits() {

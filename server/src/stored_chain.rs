@@ -1,8 +1,8 @@
 //! The contents of a store and its archives, read before the server changes or makes any of them.
 //!
-//! What a start does about each state of them is in [`start_table`](crate::start_table). A start
+//! The action for each of their states is in [`start_table`](crate::start_table). A start
 //! that would mix blocks of two chains is refused, and so is one that has nothing to serve, or that
-//! would take what was lost for empty. A refused start leaves every file as it was.
+//! would take a lost place for an empty one. A refused start leaves every file as it was.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,7 +24,7 @@ use crate::start_table::{Action, Place, State, action};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 
-/// What is read before a start
+/// The places that are read before a start
 pub(crate) struct Places {
     pub(crate) store: StoreLocation,
     /// In the order of the command line, the one that is written first
@@ -32,7 +32,7 @@ pub(crate) struct Places {
     /// Whether the first of the archives is written
     pub(crate) writes: bool,
     pub(crate) configs: Option<PathBuf>,
-    /// Whether what is lost or damaged is accepted
+    /// Whether losses and damage are accepted
     pub(crate) accept_loss: bool,
 }
 
@@ -96,7 +96,7 @@ impl StoredChain {
         read
     }
 
-    /// Whether the first of the archives is gone, by what the store remembers
+    /// Marks the first of the archives as gone, if the store has recorded that it was there
     fn note_lost_archive(&mut self) {
         let Some((place, location)) = self.places.archives.first() else { return };
         let (Some(store), Some(content)) = (&self.store, self.archived.first_mut()) else { return };
@@ -128,13 +128,13 @@ impl StoredChain {
         self.contents().find_map(|it| Some((it.name.as_str(), it.chain_id.as_deref()?)))
     }
 
-    /// Refuses what the table refuses, blocks of another chain, and a server that has nothing to
-    /// serve
+    /// Refuses the states that the table refuses, blocks of another chain, and a server that has
+    /// nothing to serve
     ///
     /// # Errors
     ///
-    /// [`Failure::Usage`] with both names, or with the options that give blocks, and what the table
-    /// says.
+    /// [`Failure::Usage`] with both names, or with the options that give blocks, and the exit
+    /// code of the table.
     pub(crate) fn check(&self, new: NewBlocks) -> Result<(), Failure> {
         let accepts = self.places.accept_loss;
         let mut is_lost = false;
@@ -214,8 +214,8 @@ impl StoredChain {
         }
     }
 
-    /// Goes on with what is left of everything that is lost or damaged, which was accepted; returns
-    /// what that is
+    /// Keeps the readable rows of every place that is lost or damaged, which was accepted; returns
+    /// the losses
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl StoredChain {
                 RedbStorage::forget_acknowledged(&path).map_err(Error::from)?;
                 let (left, remembered) = store_content(&path, true);
                 if left.is_some_and(|left| left.is_read()) {
-                    became = "the server went on with what it had".to_owned();
+                    became = "its readable rows were kept".to_owned();
                     self.remembered = remembered;
                 } else {
                     let aside = RedbStorage::put_aside(&path).map_err(Error::from)?;
@@ -256,7 +256,7 @@ impl StoredChain {
                 let (left, archive, _) = archive_content(*place, location);
                 if left.is_read() {
                     *opened = archive;
-                    became = "the server went on with what it had".to_owned();
+                    became = "its readable rows were kept".to_owned();
                 } else {
                     drop(archive);
                     let aside = DirectoryArchive::put_aside(directory)?;
@@ -302,11 +302,11 @@ impl StoredChain {
         }
     }
 
-    /// Refuses to go on if the first archive, which was open, turns out to be damaged
+    /// Refuses to start if the first archive, which was open, turns out to be damaged
     ///
     /// # Errors
     ///
-    /// What the table says of a damaged archive.
+    /// The failure by the table for a damaged archive.
     pub(crate) fn archive_failed(&self, error: &Error) -> Result<(), Failure> {
         let (Some(content), ErrorKind::Corrupt) = (self.archived.first(), error.kind()) else {
             return Ok(());
@@ -342,7 +342,7 @@ impl StoredChain {
                 (None, Action::Later) => {
                     let (name, detail) = (content.name.clone(), content.detail.clone());
                     warn!(
-                        "{name} cannot be reached, and is opened once it can be: {detail}; until then only what the store has is served"
+                        "{name} cannot be reached, and is opened once it can be: {detail}; until then only the store is served"
                     );
                     let (location, place, chain) = (location.clone(), *place, chain.clone());
                     let open = move || {

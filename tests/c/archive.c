@@ -332,7 +332,7 @@ static void two_contents_of_a_key_are_not_served(const milepost_engine *whole) {
         response = respond(engine, hashes[i]);
         OK(milepost_response_body(response, &body, NULL));
         served += same_response(response, expected);
-        /* One that was refused gives way to the other, which is of another transaction. */
+        /* A refusal gives way to the other row, which has another transaction. */
         refused += contains(body, "two writers have put different content") ||
                    contains(body, "the archive has the row of another transaction there");
         milepost_response_free(expected);

@@ -36,7 +36,7 @@ typedef struct storage {
     size_t commits;
 } storage;
 
-/* What reads get: a storage, and the rows of a snapshot or NULL for the newest ones */
+/* The source of reads: a storage, and the rows of a snapshot or NULL for the newest ones */
 typedef struct reader {
     storage *of;
     rows *snapshot;

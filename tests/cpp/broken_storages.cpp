@@ -18,7 +18,7 @@ namespace {
 
 using Rows = std::map<std::string, std::string>;
 
-/// What is wrong, by its name in the table
+/// The defect, by its name in the table
 std::string defect;
 std::string isolation_name;
 
@@ -125,7 +125,7 @@ public:
     }
 
 private:
-    /// What reads the newest rows in place of those of a snapshot
+    /// Reads the newest rows in place of those of a snapshot
     class Newest : public Snapshot {
     public:
         explicit Newest(const Broken &storage) : storage_(storage) {}

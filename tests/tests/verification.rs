@@ -1,4 +1,4 @@
-//! What strict verification refuses: members that should be there and are not, and members that
+//! The refusals of strict verification: members that should be there and are not, and members that
 //! contradict others at hand. A member that is missing or malformed ends no other check.
 
 use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
@@ -33,7 +33,7 @@ impl Chain {
         chain
     }
 
-    /// Imports a block: `verified`, what about it cannot be verified, or why it is refused
+    /// Imports a block: `verified`, why it cannot be verified, or why it is refused
     fn import(&mut self, block: &Value) -> Result<String, String> {
         let message = block.to_string();
         let (found, import) = self.verifier.read(message.as_bytes(), self.settings);
@@ -108,7 +108,7 @@ fn a_member_that_the_header_of_the_parent_has_is_demanded() {
             let expected = format!("block.header: missing field `{name}`{has}");
             let mut chain = Chain::after(&blocks[..4]);
             assert_eq!(chain.import(&changed), Err(expected));
-            // The block itself is taken in afterwards.
+            // The block itself is imported afterwards.
             assert_eq!(chain.import(&blocks[4]), Ok(VERIFIED.into()), "{name}");
         }
     }

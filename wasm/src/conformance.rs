@@ -16,7 +16,7 @@ use crate::EngineError;
 use crate::archive::archive_key;
 use crate::packed_rows::{encode_archive_rows, encode_changes, encode_keys};
 
-/// What the host of a check does next
+/// The next step of the host of a check
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "every host has to handle each of them")]
@@ -37,7 +37,7 @@ pub enum CheckStep {
     Get,
     /// Reads the rows of keys, in [`Check::packed`], of a snapshot if [`Check::number`] is one
     GetMany,
-    /// Lets other work go on: that of this turn if [`Check::number`] is 0, or else all work
+    /// Lets other work proceed: that of this turn if [`Check::number`] is 0, or else all work
     Pause,
     /// Puts rows of an archive, in [`Check::packed`]
     Put,
@@ -166,7 +166,7 @@ impl Check {
         }
     }
 
-    /// Hands in the answer to the call of this number: what was pushed, or why it failed
+    /// Hands in the answer to the call of this number: the pushed rows, or why it failed
     pub fn answer(&mut self, id: u32, failure: Option<String>) {
         let rows = core::mem::take(&mut self.rows);
         let entries = core::mem::take(&mut self.entries);

@@ -1,6 +1,6 @@
 //! Changes of the engine's code that no test notices, by `cargo mutants`.
 //!
-//! A sample of its list, drawn by a seed, is tried with the unit tests first, and what these let
+//! A sample of its list, drawn by a seed, is tried with the unit tests first, and the ones that
 //! pass with the integration tests of the engine. Changes that alter nothing are listed with their
 //! reason in `.cargo/mutants.toml`. At least 96 % have to be noticed, and in no module may more
 //! than two pass.
@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::shell::{cargo, output, target};
 use crate::workspace::{SERVER_PROGRAM, programs_folder};
 
-/// What is changed
+/// The changed packages
 const PACKAGES: &str = "-p milepost -p milepost-protocol";
 /// Changes of a sample
 const SAMPLE: usize = 150;
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     report(&all.missed, viable)
 }
 
-/// What came of some changes
+/// The outcomes of some changes
 #[derive(Default)]
 struct Outcomes {
     noticed: usize,

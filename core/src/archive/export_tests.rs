@@ -1,6 +1,6 @@
 //! Several exports one after the other, over blocks that are made here.
 //!
-//! What an export leaves for the next one is its progress: complete heights, configurations,
+//! An export leaves its progress for the next one: complete heights, configurations,
 //! ordinals. Each test exports a chain in two parts or more.
 
 use alloc::vec::Vec;

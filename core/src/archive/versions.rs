@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind};
 /// # Errors
 ///
 /// [`ErrorKind::Conflict`] if two of them differ in content otherwise, [`ErrorKind::Version`] if
-/// all rows are of other format versions, [`ErrorKind::Corrupt`] if one is malformed.
+/// all rows have other format versions, [`ErrorKind::Corrupt`] if one is malformed.
 pub fn served_version(
     key: &Key,
     rows: impl IntoIterator<Item = Row>,

@@ -16,7 +16,7 @@ use crate::status::{FinalStatus, StatusQuery, TransactionStatus};
 use crate::storage::rows::{ChainRecord, ReceiptParent};
 use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
 
-/// What a block has of the transaction
+/// How a block has the transaction
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Has {
     Nothing,
@@ -243,7 +243,7 @@ fn a_refusal_that_retention_has_removed_does_not_come_back() {
     assert_eq!(rows.count(), 0);
 }
 
-/// A storage of five blocks that forgets what a writer of this number has archived
+/// A storage of five blocks that forgets the blocks that a writer of this number has archived
 #[cfg(feature = "archive")]
 fn archived(writer: u64, blocks: &[Has], archive: &MemoryArchive) -> MemoryStorage {
     let mut storage = MemoryStorage::new();

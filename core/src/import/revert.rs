@@ -1,8 +1,8 @@
 //! The blocks that leave the canonical chain, and with them their rows.
 //!
 //! They become fork blocks, whose rows are kept in one row each, and the rows whose place theirs
-//! had taken come back. Requests that wait for what was reverted are woken, also for what a feed
-//! had below it that no sound chain has.
+//! had taken come back. Requests that wait for reverted rows are woken, also for orphans below them
+//! that no sound chain has.
 
 use alloc::vec::Vec;
 

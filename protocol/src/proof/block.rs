@@ -2,8 +2,8 @@
 //!
 //! The hash is computed from the header, the roots in the header from the headers of the chunks,
 //! and each outcome has to lead to the root of its shard. That root is in a later block only, so it
-//! is returned to be compared there, as is who has to execute what. Nothing of the message is
-//! changed or kept. What is missing or malformed ends no other comparison.
+//! is returned to be compared there, as are the accounts that have to execute. Nothing of the
+//! message is changed or kept. A missing or malformed member ends no other comparison.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -49,7 +49,7 @@ pub struct BlockCheck {
     pub chunk_outcome_roots: Vec<CryptoHash>,
     /// Whether new chunks of some shards are not there, as in messages of a partial feed
     pub lacks_chunks: bool,
-    /// What the members are compared with that the header of the parent has
+    /// The members that are compared with those of the parent's header
     pub(super) members: PresentMembers,
     pub(super) executors: Executors,
 }
@@ -70,7 +70,7 @@ pub(super) struct PresentMembers {
     pub(super) missing: Option<Error>,
 }
 
-/// What is found in a message; of each kind the first
+/// The findings in a message; of each kind the first
 #[derive(Default)]
 struct Findings {
     wrong: Option<Error>,
@@ -116,7 +116,7 @@ pub enum VerificationResult {
     Verified,
     /// A member that is needed is missing, or of a version that is not known; which one
     Unverifiable(Error),
-    /// They do not agree, or one is malformed; which member, what was expected and what was found
+    /// They do not agree, or one is malformed; which member, with the expected and the found value
     Wrong(Error),
 }
 
@@ -297,7 +297,7 @@ impl BlockCheck {
         }
     }
 
-    /// Compares the outcomes of the shards with each other, and finds what their roots are
+    /// Compares the outcomes of the shards with each other, and finds their roots
     fn check_shards(
         &mut self,
         found: &FoundHeader,
@@ -350,7 +350,7 @@ impl BlockCheck {
         }
         let is_listed = chunks.iter().all(|chunk| chunk.has(&["shard_id", "height_included"]));
         if self.members.has_chunk_list && is_listed && findings.wrong.is_none() {
-            // What is left has no new chunk.
+            // The other shards have no new chunk.
             roots.sort_unstable_by_key(|(index, _)| *index);
             if let Some((index, _)) = roots.iter().find(|(index, _)| shards[*index].is_filled()) {
                 let detail = format!("shard {} has no new chunk in the block", shards[*index].id);
@@ -471,7 +471,7 @@ fn check_roots(
 }
 
 impl Shard<'_> {
-    /// Whether it has what only a shard with a new chunk has
+    /// Whether it has the members of a shard with a new chunk
     const fn is_filled(&self) -> bool {
         self.has_chunk || !self.outcomes.is_empty()
     }

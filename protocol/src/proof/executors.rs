@@ -15,17 +15,17 @@ use super::message::Shard;
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
-/// What a block says about executors
+/// The executors that a block names
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Executors {
-    /// Who executes what this block does not execute
+    /// The executors of receipts that this block does not execute
     pub(super) awaited: Vec<(CryptoHash, Box<str>)>,
-    /// Who has executed what, with the index of its shard
+    /// The executor of each outcome, with the index of its shard
     pub(super) executed: Vec<(CryptoHash, usize, Box<str>)>,
 }
 
 impl Executors {
-    /// Compares what shards contain with what they execute
+    /// Compares the transactions and receipts of shards with their outcomes
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Executors {
     }
 }
 
-/// That an account is another one, by an executor or by what a block has
+/// That an account is another one, by an executor or by a body in a block
 pub(super) fn of_another(is_executor: bool, known: &str, found: &str) -> Error {
     let why = if is_executor { ", which executed it" } else { "" };
     Error::new(ErrorKind::Chain, format_args!("expected {known}{why}, found {found}"))

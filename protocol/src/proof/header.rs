@@ -129,7 +129,7 @@ impl HeaderVersion {
     pub(super) const ALL: [Self; 6] = [V1, V2, V3, V4, V5, V6];
 }
 
-/// What the hash of a header says about its members
+/// The version of a header, by its hash
 #[expect(clippy::large_enum_variant, reason = "made once per block, and taken apart at once")]
 pub(super) enum HashCheck {
     /// They are those of this version
@@ -178,7 +178,7 @@ impl BlockHeaderView {
         let mut versions =
             proposals.filter_map(|proposal| proposal.validator_stake_struct_version.as_deref());
         if let Some(version) = versions.find(|version| *version != "V1") {
-            let detail = format!("a validator proposal is of the unknown version `{version}`");
+            let detail = format!("a validator proposal has the unknown version `{version}`");
             return HashCheck::Unknown(detail);
         }
         let (newest, older) = self.versions();

@@ -32,9 +32,9 @@ enum Field<'h> {
     Skipped,
 }
 
-/// What is read of a header, whatever else of it cannot be
+/// The readable members of a header
 pub(super) struct FoundHeader {
-    /// With zeros in place of what is not there
+    /// With zeros in place of missing members
     pub(super) view: BlockHeaderView,
     /// Why the first member that is malformed, or twice there, cannot be read
     pub(super) malformed: Option<Error>,
@@ -76,7 +76,7 @@ impl BlockHeaderView {
         }
     }
 
-    /// Reads what can be read of a header
+    /// Reads the readable members of a header
     ///
     /// # Errors
     ///
@@ -417,7 +417,7 @@ mod tests {
         let with = valid.replace('}', ",\"validator_stake_struct_version\":\"V2\"}");
         let found = BlockHeaderView::from_json(&text(&with)).unwrap();
         let error = found.is_hash_valid().unwrap_err();
-        assert_eq!(error.detail(), "a validator proposal is of the unknown version `V2`");
+        assert_eq!(error.detail(), "a validator proposal has the unknown version `V2`");
         let error = BlockHeaderView::from_json(&text(&valid.replace("v.near", "V"))).unwrap_err();
         assert_eq!(error.path(), "validator_proposals[0].account_id");
     }

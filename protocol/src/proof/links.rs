@@ -1,4 +1,4 @@
-//! What blocks say about those after them: roots of outcomes, and members of the header.
+//! The demands of blocks on those after them: roots of outcomes, and members of the header.
 //!
 //! What a shard executed in a block is confirmed by the shard's next new chunk, in the first block
 //! after it that has one; of a shard that is split, by the first chunk of each part. Kept are the
@@ -36,28 +36,29 @@ const MAX_BLOCKS: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct OutcomeLinks {
     blocks: VecDeque<OpenRoots>,
-    /// Who executes what the blocks have not executed, by id; with the block that says so first
+    /// The executors of receipts that are not executed yet, by id; with the first block that names
+    /// each
     awaited: BTreeMap<CryptoHash, (CryptoHash, Box<str>)>,
 }
 
-/// What a block says about its children
+/// The demands of a block on its children
 #[derive(Clone, Debug, Default)]
 struct OpenRoots {
     hash: CryptoHash,
     prev_hash: CryptoHash,
     /// The shards of the block; none if they are unknown
     shard_ids: Vec<ShardId>,
-    /// What is not confirmed up to it
+    /// The roots that are not confirmed up to it
     roots: Vec<OutcomeRoot>,
     /// Whether its header has the hash that it states, and nothing in it is wrong
     is_verified: bool,
     /// The form of the newest header up to it that has the hash that it states
     form: Option<HeaderForm>,
-    /// The ids of what it says about executors
+    /// The ids of the receipts whose executors it names
     awaited: Vec<CryptoHash>,
 }
 
-/// What every header has after one of this form
+/// The members of every header after one of this form
 #[derive(Clone, Copy, Debug)]
 struct HeaderForm {
     version: HeaderVersion,
@@ -68,7 +69,7 @@ struct HeaderForm {
 }
 
 impl OutcomeLinks {
-    /// Whether a block agrees with its hash, and with what the blocks before it say
+    /// Whether a block agrees with its hash, and with the demands of the blocks before it
     ///
     /// Blocks are to be passed with each after its parent. A block that is wrong is kept too, until
     /// another one of its hash is not.
@@ -117,7 +118,7 @@ impl OutcomeLinks {
         self.blocks.iter().find(|block| block.hash == hash)
     }
 
-    /// What a block executes, or has, of another account than its ancestors say
+    /// An executor or a body of another account than the ancestors of a block name
     fn other_executor(&self, check: &BlockCheck) -> Option<Error> {
         let (_, prev_hash) = check.hashes?;
         let Executors { awaited, executed } = &check.executors;
@@ -167,7 +168,7 @@ impl OutcomeLinks {
 }
 
 impl OpenRoots {
-    /// What of a child contradicts this block
+    /// The member of a child that contradicts this block
     fn contradiction(&self, child: &BlockCheck) -> Option<Error> {
         if let Some(error) = self.form.and_then(|form| form.lacking(child)) {
             return Some(error);

@@ -34,7 +34,7 @@ pub(super) struct ChunkList {
 /// The header of a chunk, as far as its members are there
 #[derive(Clone, Copy)]
 pub(super) struct FoundChunk {
-    /// With zeros in place of what is not there
+    /// With zeros in place of missing members
     pub(super) header: ChunkHeader,
     /// Whether each of [`CHUNK_MEMBERS`] is there
     found: [bool; CHUNK_MEMBERS.len()],
@@ -81,7 +81,7 @@ pub(super) struct Shard<'t> {
     pub(super) receipts: Vec<(CryptoHash, Cow<'t, str>)>,
 }
 
-/// A transaction, and who its outcomes are of
+/// A transaction, and the accounts that execute it
 pub(super) struct TransactionParties<'t> {
     pub(super) hash: CryptoHash,
     /// Who executes its conversion
@@ -169,7 +169,7 @@ pub(super) fn read_block<'t>(
                 Ok(())
             });
             if let Err(error) = read {
-                // What else is in the message is read all the same.
+                // The rest of the message is read all the same.
                 *reader = start;
                 reader.raw()?;
                 list.error = Some(error);

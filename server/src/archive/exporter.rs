@@ -154,7 +154,7 @@ impl Exporter {
         {
             if !is_logged {
                 warn!(
-                    "the archive cannot be written, so no block is taken in: the store has {max_blocks} blocks that it has not"
+                    "the archive cannot be written, so no block is imported: the store has {max_blocks} blocks that it has not"
                 );
                 is_logged = true;
             }
@@ -162,7 +162,7 @@ impl Exporter {
             since = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if is_logged && since.is_none() {
-            info!("blocks are taken in again");
+            info!("blocks are imported again");
         }
     }
 

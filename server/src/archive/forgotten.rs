@@ -39,7 +39,7 @@ impl Forgotten {
         last.map_or_else(HeightRanges::default, |last| archived.gaps(self.first..=last))
     }
 
-    /// Removes what a store remembers of an archive that is lost
+    /// Removes the record of the heights of a lost archive
     pub(crate) fn forget(batch: &mut Batch) {
         batch.remove(Key::number(Table::Chain, KEY_NUMBER));
     }

@@ -39,7 +39,7 @@ pub(crate) struct ArchiveArgs {
     pub(crate) archive_write: Option<bool>,
     /// Maximum number of blocks kept for the archive [default: 50000]
     ///
-    /// The store keeps blocks until the archive has them. Beyond this number no block is taken in
+    /// The store keeps blocks until the archive has them. Beyond this number no block is imported
     /// while the archive cannot be written; otherwise the oldest are forgotten, with a warning.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) archive_backlog: Option<u64>,

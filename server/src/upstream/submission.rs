@@ -405,7 +405,7 @@ fn sent(id: &RequestId, submit: Submit, hash: CryptoHash) -> Answer {
 }
 
 /// Answers a call about a transaction that was refused here, and is sent again: when it is
-/// executed, or at the deadline with what is known
+/// executed, or at the deadline with the refusal
 async fn after_refusal(
     service: &Arc<Service>,
     call: MethodCall,

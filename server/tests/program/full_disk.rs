@@ -1,4 +1,4 @@
-//! A disk without room: what waits, what is said, and that all goes on once there is room.
+//! A disk without room: the parts that wait, the log, and that all resume once there is room.
 //!
 //! The limit of the size of a file is that of a disk here, and is raised while the server runs. By
 //! name the same is shown on a file system of 64 MB, which is filled and emptied.
@@ -59,14 +59,14 @@ fn a_store_waits_for_room_and_is_read_meanwhile() {
     let server = start(&["--store", text(&store)], &log);
     limit(&server, FULL);
     let waits = format!(
-        "there is no room for {}, and no block is taken in until there is: redb: I/O error: File too large (os error 27)",
+        "there is no room for {}, and no block is imported until there is: redb: I/O error: File too large (os error 27)",
         text(&store)
     );
     server.until("the server waits for room", || is_logged(&log, &waits));
     let before = head(&server);
     assert_eq!(head(&server), before);
     limit(&server, "unlimited");
-    server.until("blocks are taken in again", || head(&server) > before);
+    server.until("blocks are imported again", || head(&server) > before);
     assert!(is_logged(&log, &format!("there is room for {} again", text(&store))));
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
@@ -99,12 +99,12 @@ fn an_archive_is_written_again_and_the_store_does_not_outgrow_the_backlog() {
     );
     server.until("an export fails", || is_logged(&log, &failed));
     assert!(is_logged(&log, "File too large"));
-    let waits = "the archive cannot be written, so no block is taken in: the store has 3 blocks that it has not";
+    let waits = "the archive cannot be written, so no block is imported: the store has 3 blocks that it has not";
     server.until("the import waits", || is_logged(&log, waits));
     let (before, complete) = (head(&server), archived(&server));
     limit(&server, "unlimited");
     server.until("blocks are archived again", || archived(&server) > complete);
-    server.until("blocks are taken in again", || head(&server) > before);
+    server.until("blocks are imported again", || head(&server) > before);
     assert!(is_logged(&log, "the archive is written again"));
     assert_eq!(server.metric("milepost_archive_shed_blocks_total"), Some(0));
     server.signal("TERM");
@@ -125,7 +125,7 @@ impl<'path> Disk<'path> {
         Self(path)
     }
 
-    /// Writes a file until nothing more goes on the disk
+    /// Writes a file until the disk is full
     fn fill(&self) {
         let mut ballast = File::create(self.0.join("ballast")).unwrap();
         for size in [1 << 20, 4096, 1] {
@@ -147,7 +147,7 @@ impl Drop for Disk<'_> {
     }
 }
 
-/// How long it may take until all goes on
+/// How long it may take until all resumes
 const HEALED: Duration = Duration::from_secs(5);
 
 #[test]
@@ -168,7 +168,7 @@ fn a_disk_of_64_megabytes_that_was_full_heals_in_each_place() {
         server.until("blocks are archived", || archived(&server).is_some());
         disk.fill();
         let is_store = places[0].ends_with("chain.milepost");
-        let waits = if is_store { "there is no room for " } else { "so no block is taken in" };
+        let waits = if is_store { "there is no room for " } else { "so no block is imported" };
         server.until("the import waits", || is_logged(&log, waits));
         assert!(
             is_logged(&log, "No space left on device"),
@@ -187,7 +187,7 @@ fn a_disk_of_64_megabytes_that_was_full_heals_in_each_place() {
         assert_eq!(fs::metadata(file).unwrap().len(), length);
         disk.make_room();
         let start = Instant::now();
-        server.until("blocks are taken in again", || head(&server) > before);
+        server.until("blocks are imported again", || head(&server) > before);
         server.until("blocks are archived again", || archived(&server) > complete);
         let healed = start.elapsed();
         println!("{places:?} after {healed:?}");

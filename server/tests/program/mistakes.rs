@@ -171,7 +171,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
     let mut full = with_file_limit(FULL, &args);
     full.stderr(fs::File::create(&log).unwrap());
     let server = Server::spawn(full);
-    let expected = format!("there is no room for {}, and no block is taken in", text(&store));
+    let expected = format!("there is no room for {}, and no block is imported", text(&store));
     server.until("the full disk is named", || {
         let log = fs::read_to_string(&log).unwrap();
         log.contains(&expected) && log.contains("(os error 27)")

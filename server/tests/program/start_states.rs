@@ -1,6 +1,6 @@
-//! Each state of a store and its archives, and what a start does about it.
+//! Each state of a store and its archives, and the action of a start.
 //!
-//! The table in `docs/OPERATING.md` is what is expected; each of its cells is a start here, except
+//! The table in `docs/OPERATING.md` is the expectation; each of its cells is a start here, except
 //! those of a cluster that answers. A start that is refused says the next step, and changes
 //! nothing.
 
@@ -27,7 +27,7 @@ const DIRECTORY: &str = "`--archive DIR`";
 const CLUSTER: &str = "cluster";
 const OLDER: &str = "`--archive-older`";
 
-/// What the page says of a state in a column
+/// The cell of the page for a state in a column
 fn cell(state: &str, column: &str) -> &'static str {
     let rows = PAGE.lines().filter_map(|line| {
         let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
@@ -90,11 +90,11 @@ struct Start<'case> {
     state: &'case str,
     column: &'case str,
     args: &'case [&'case str],
-    /// A part of the sentence, of the log if the server goes on
+    /// A part of the sentence, of the log if the server starts
     expected: &'case str,
 }
 
-/// Runs a start and compares it with the page; the server, if it goes on
+/// Runs a start and compares it with the page; the server, if it starts
 fn run(folder: &Path, start: &Start<'_>) -> Option<Server> {
     let Start { state, column, args, expected } = start;
     let before = contents(folder);
@@ -232,7 +232,7 @@ fn each_state_of_a_store() {
         &[file, beside],
         cut,
         &fed,
-        "; see `milepost store check`, restore a copy, or start once with --accept-loss, which goes on with what can be read\n",
+        "; see `milepost store check`, restore a copy, or start once with --accept-loss, which keeps the readable rows\n",
     );
     // A bit, an empty file, and a file that lost its last commits.
     let bit = |folder: &Path| damage(&folder.join(file));
@@ -246,7 +246,7 @@ fn each_state_of_a_store() {
     let none = |folder: &Path| fs::write(folder.join(file), "").unwrap();
     seen.run(("damaged", STORE), &[file, beside], none, &fed, "is damaged: the file is empty");
     let older = |folder: &Path| {
-        // What was copied before further blocks.
+        // A copy from before further blocks.
         let saved = fs::read(folder.join(file)).unwrap();
         let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
         serve.args(&fed).current_dir(folder);
@@ -328,7 +328,7 @@ fn each_state_of_an_archive(column: &str, store: &str, args: &[&str], archive: &
     };
     let expected = format!("belongs to practice, and the archive {archive} to othernet\n");
     seen.run(("of another chain", column), names, other, args, &expected);
-    let damaged = "; see `milepost archive check` and `milepost archive repair`, restore a copy, or start once with --accept-loss, which goes on with what can be read\n";
+    let damaged = "; see `milepost archive check` and `milepost archive repair`, restore a copy, or start once with --accept-loss, which keeps the readable rows\n";
     let journal = |folder: &Path| {
         let file = fs::OpenOptions::new().write(true).open(at(folder).join("rows/0.jnl")).unwrap();
         file.set_len(100).unwrap();
@@ -373,7 +373,7 @@ fn each_state_of_an_archive(column: &str, store: &str, args: &[&str], archive: &
         let response = server.post("/", &unknown());
         response.cause() == "UNKNOWN_TRANSACTION"
     });
-    server.until("what is complete is known", || {
+    server.until("the complete heights are known", || {
         server.get("/status").json()["archive"]["complete"][0][0].is_u64()
     });
     seen.assert_complete(&[column]);

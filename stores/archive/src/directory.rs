@@ -2,7 +2,7 @@
 //!
 //! Each table is a keyspace; the rows of one key whose contents differ are beside it in a keyspace
 //! of their own, which is nearly always empty, so a read is one lookup. Puts exclude each other:
-//! a row is compared with what is there before it is added. After a failure fjall takes no put
+//! a row is compared with the existing ones before it is added. After a failure fjall takes no put
 //! until its database is opened again, which the next put does, once there is room on the disk.
 //! Nothing is compressed here.
 
@@ -126,7 +126,7 @@ impl DirectoryArchive {
 
     /// Forgets which put of the archive in this directory was acknowledged last
     ///
-    /// An archive that lost its last puts opens with what it has after this.
+    /// An archive that lost its last puts opens with its other rows after this.
     ///
     /// # Errors
     ///
@@ -176,7 +176,8 @@ impl DirectoryArchive {
         }
     }
 
-    /// Puts what a closure makes of the open database; opens it again first if a put has failed
+    /// Puts the batch that a closure makes of the open database; opens it again first if a put has
+    /// failed
     fn put(&self, make: impl FnOnce(&Rows) -> Result<OwnedWriteBatch, Error>) -> Result<(), Error> {
         let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
         let has_failed = {
@@ -209,15 +210,15 @@ impl DirectoryArchive {
         }
     }
 
-    /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
-    /// archive
+    /// Bytes on disk of a table, without the rows that are only in the journal; 0 for one that is
+    /// not of an archive
     pub fn table_bytes(&self, table: Table) -> u64 {
         self.with_rows(|rows| rows.keyspace(table).map(Keyspace::disk_space)).unwrap_or(0)
     }
 
-    /// Rewrites all tables without what was replaced
+    /// Rewrites all tables without the replaced rows
     ///
-    /// Needs as much free space as the largest table takes. Reads and puts go on meanwhile.
+    /// Needs as much free space as the largest table takes. Reads and puts are possible meanwhile.
     ///
     /// # Errors
     ///

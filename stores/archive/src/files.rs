@@ -67,8 +67,8 @@ impl Acknowledged {
     }
 }
 
-/// Checks that there is room beside a database for what fjall writes when it is opened, and for
-/// the next puts
+/// Checks that there is room beside a database for the files that fjall writes at its opening, and
+/// for the next puts
 pub(crate) fn check_room(database: &Path) -> Result<(), Error> {
     let path = database.with_extension(format!("{}.room", process::id()));
     let write = || {

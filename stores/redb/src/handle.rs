@@ -2,8 +2,8 @@
 //!
 //! After an I/O error redb refuses every call until its file is opened again, also when there is
 //! room again on a disk that was full. So the database that has failed is closed when its last
-//! snapshot is dropped, and the next call opens the file. What was committed is there then, and the
-//! commit that failed is whole or absent.
+//! snapshot is dropped, and the next call opens the file. Every acknowledged commit is there then,
+//! and the commit that failed is whole or absent.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +69,7 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub(crate) fn new(database: Database, path: &Path, options: &Options) -> Self {
-        // What can be read of it was verified when it was opened first, if ever.
+        // Its pages were verified when it was opened first, if ever.
         let options = Options { verify_bytes: 0, ..options.clone() };
         let database = Some(Arc::new(OpenDatabase::new(database)));
         Self { database: RwLock::new(database), path: path.to_owned(), options }

@@ -42,7 +42,7 @@ fn convert(error: redb::Error) -> Error {
     };
     let text = format!("redb: {error}");
     match error {
-        // Its kind says what a host can do.
+        // A host decides by its kind.
         redb::Error::Io(error) => Error::new(kind, text).with_source(error),
         error => Error::new(kind, text).with_source(error),
     }

@@ -80,7 +80,7 @@ impl RedbStorage {
 
     /// Forgets which commit of the file at this path was acknowledged last
     ///
-    /// A file that lost its last commits opens with what it has after this.
+    /// A file that lost its last commits opens with its other rows after this.
     ///
     /// # Errors
     ///

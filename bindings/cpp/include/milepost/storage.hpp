@@ -215,7 +215,7 @@ private:
 /// `create` is called without arguments, fewer than 32 times, and returns an empty storage as a
 /// std::unique_ptr<Storage>; NULL is a failure. Takes up to two seconds with rows in memory, and
 /// some 16 MiB. ErrorKind::Storage if a requirement is not met; the message says which one, at
-/// which key, and what was found.
+/// which key, and the finding.
 template <class Create>
 Result<void> check_storage(Create &&create) noexcept {
     using Function = std::remove_reference_t<Create>;

@@ -1,6 +1,6 @@
 // The conformance checks of a host's storage and archive, to run before an endpoint relies on them.
 //
-// The kit is that of the engine, which says what to call next. A call whose result is no promise is
+// The kit is that of the engine, which names the next call. A call whose result is no promise is
 // answered at once, and so are several of them in one turn: an endpoint could read as often.
 
 import { internal } from "../core/index.js";
@@ -122,7 +122,7 @@ export async function checkArchive(create) {
 }
 
 /**
- * What is to be done with the result of a call when it is there
+ * Uses the result of a call, once it is there
  *
  * @template T
  * @param {MaybePromise<T>} result
@@ -134,8 +134,8 @@ function then(result, use) {
 }
 
 /**
- * Runs the kit of the engine; `perform` makes a call, and returns what pushes the answer: several
- * calls are open at a time, and only one can push at a time
+ * Runs the kit of the engine; `perform` makes a call, and returns a function that pushes the
+ * answer: several calls are open at a time, and only one can push at a time
  *
  * @param {(glue: Glue) => Check} createCheck
  * @param {(

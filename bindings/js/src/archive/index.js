@@ -1,4 +1,4 @@
-// The entry `milepost/archive`: the engine with archives, what comes with it, and the checks of
+// The entry `milepost/archive`: the engine with archives, its storages, and the checks of
 // storages and archives.
 
 export { checkArchive, checkStorage } from "./check.js";

@@ -134,13 +134,13 @@ export class VersionedStorage {
 }
 
 /**
- * What a storage returns for these keys; synchronous if it is
+ * The result of a storage for these keys; synchronous if the storage is
  *
  * @param {Storage} storage
  * @param {Uint8Array[]} keys
  */
 export function readRows(storage, keys) {
-  // Copies, because the storage may keep or change what it is passed.
+  // Copies, because the storage may keep or change them.
   const copies = keys.map((key) => key.slice());
   if (storage.getMany) return storage.getMany(copies);
   const rows = copies.map((key) => storage.get(key));

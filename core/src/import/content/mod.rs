@@ -154,7 +154,7 @@ impl BlockRows {
         Ok(())
     }
 
-    /// Adds the outcome in `text`; `owner` is what it must be the outcome of, if that is known;
+    /// Adds the outcome in `text`; `owner` is its transaction or receipt, if that is known;
     /// returns whether it is a leaf of the root of outcomes
     fn add_outcome(
         &mut self,
@@ -235,7 +235,7 @@ impl BlockRows {
         self.rows.iter().find(|(row_id, _)| *row_id == RowId { table, id })
     }
 
-    /// Skips what is there already, as the runtime does, if it is the same
+    /// Skips a copy, as the runtime does
     #[cold]
     fn skip(&mut self, id: CryptoHash, what: &str, is_copy: bool) -> Result<(), Error> {
         if is_copy {

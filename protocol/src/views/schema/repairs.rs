@@ -16,7 +16,7 @@ use crate::Error;
 use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::{Balance, CryptoHash};
 
-/// Members whose values are not of their type and were taken in as they came; of a block also
+/// Members whose values have another type and were imported as they came; of a block also
 /// transactions and outcomes that it lists again, and that were skipped
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
