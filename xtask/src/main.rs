@@ -12,6 +12,7 @@ mod clients;
 mod clock;
 mod cluster;
 mod configurations;
+mod count;
 mod fuzz;
 mod gate;
 mod generate;
@@ -59,6 +60,7 @@ by name
   api [REV]                     print the public interfaces of the crates, or how they differ from REV's
   mutants [--seed N] [--count N]
                                 try changes of the engine at random, which its tests have to notice
+  count                         count lines, features, options, public items, pages and words
   supply advisories             download the advisories and compare the dependencies with them
 
 files that are generated; with `--check` they are compared
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         ["interop", rest @ ..] => done(interop::run(rest)),
         ["api", rest @ ..] => done(setup::run(&["api"]).and_then(|()| api::run(rest))),
         ["mutants", rest @ ..] => done(setup::run(&["mutants"]).and_then(|()| mutants::run(rest))),
+        ["count"] => done(count::run()),
         ["supply", rest @ ..] => done(supply::run(rest)),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
