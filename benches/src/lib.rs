@@ -14,7 +14,7 @@
 //!
 //! `interop/benches` measures the path of the reference node beside the engine with the workloads
 //! of this crate: responses, requests, the protocol configuration, import, codecs. `cargo xtask
-//! evidence bench` runs both and writes the ratios into `docs/BENCHMARKS.md`.
+//! bench` runs both.
 //!
 //! | bench | what is measured |
 //! |---|---|

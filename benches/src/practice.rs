@@ -1,7 +1,7 @@
 //! Block messages of a practice chain.
 //!
 //! One block for the benches of import, and a whole chain for the sizes on disk, which both sides
-//! store and divide by the same bytes of responses. Measures nothing.
+//! store and divide by the same bytes of responses.
 
 use milepost::endpoint::{Engine, RequestState};
 use milepost::storage::Snapshot;

@@ -1,8 +1,7 @@
 //! Answers about small transactions, made from a number: what archives of any size are filled
 //! with.
 //!
-//! No two have a hash in common. Also compiled by the tests of the archive in Cassandra. Leaves out
-//! what real transactions look like: `archive.rs` has those.
+//! No two have a hash in common. Also compiled by the tests of the archive in Cassandra.
 
 use core::fmt::Write as _;
 

@@ -54,8 +54,8 @@ by name
   fuzz [--minutes N] [--keep] [TARGET ..]
                                 run the fuzz targets, or these, under sanitizers, by default for a minute
                                 each; `--keep` adds inputs that reach new code to fuzz/corpus
-  bench [--rocksdb] NAME        run the benches with this in their names beside the node's path
-  bench --rocksdb               run all, with a node's database, and write their page
+  bench [--rocksdb] [NAME]      run all benches, or those with this in their names, beside the node's
+                                path; `--rocksdb` adds a node's database
   packages [NAME]               build what a release publishes and try it: crates, debian, image
   api [REV]                     print the public interfaces of the crates, or how they differ from REV's
   mutants [--seed N] [--count N]

@@ -13,8 +13,8 @@ use crate::shell::{cargo, run as run_command, show};
 use crate::tally::{Format, Tally};
 use crate::workspace::{WORKSPACE, development};
 use crate::{
-    api, bench, changes, clients, cluster, fuzz, gate, generate, interop, mutants, npm, packing,
-    page, platforms, setup, supply,
+    bench, changes, clients, cluster, fuzz, gate, generate, interop, mutants, npm, packing, page,
+    platforms, setup, supply,
 };
 
 /// When a check runs
@@ -155,16 +155,13 @@ const CHECKS: &[Check] = &[
         Function(platforms::run)),
     check("bench", Release, 30, "", "",
         "all benches beside the node's path, on an idle machine",
-        Function(|| bench::write_ratios(false))),
+        Function(|| bench::run(&[]))),
     check("bench-http", Release, 5, "tools", "",
         "what a response costs over HTTP, on an idle machine",
-        Function(bench::write_http)),
+        Function(bench::run_http)),
     check("supply", Release, 12, "supply", "",
         "licences and sources of dependencies, and their lowest versions",
         Function(|| supply::run(&[]))),
-    check("api", Release, 5, "api", "",
-        "the public interfaces of the crates, as a print",
-        Function(|| api::run(&[]))),
     check("packages", Release, 25, "curl", "",
         "what is published: crates, the Debian package and the image, each built and asked",
         Function(|| packing::run(&[]))),

@@ -1,8 +1,9 @@
-//! The helper program of the HTTP bench, which `cargo xtask verify bench-http` starts.
+//! The program of the bench over HTTP, which `cargo xtask verify bench-http` starts.
 //!
-//! `feed DIRECTORY` writes block messages with transactions of known size, which the servers
-//! import. `constant FILE` is a server on the stack of `milepost-server` that sends the bytes of a
-//! file for any request. Measures nothing itself.
+//! `measure PEER` measures `milepost`, which is in the same folder, beside this program of the
+//! node's path; `check PEER` only compares their responses. For itself it starts `feed DIRECTORY`,
+//! which writes block messages with transactions of known size, and `constant FILE`, a server on
+//! the stack of `milepost-server` that sends the bytes of a file for any request.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use hyper::body::Bytes;
-use milepost_http_benches::server;
+use milepost_http_benches::{measure, server};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +23,12 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["feed", directory] => feed::write(Path::new(directory)),
         ["constant", file] => constant(Path::new(file)),
-        _ => Err("usage: http-bench feed DIRECTORY | http-bench constant FILE".into()),
+        ["measure", peer] => run(Path::new(peer), false),
+        ["check", peer] => run(Path::new(peer), true),
+        _ => {
+            Err("usage: http-bench measure PEER | check PEER | feed DIRECTORY | constant FILE"
+                .into())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,6 +37,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(peer: &Path, only_check: bool) -> Result<(), Box<dyn Error>> {
+    let here = std::env::current_exe()?;
+    let folder = here.parent().ok_or("this program is in no folder")?;
+    Ok(measure::run(folder, peer, only_check)?)
 }
 
 /// The lower bound: sends the bytes of this file until the process ends

@@ -4,8 +4,7 @@
 //! Archives of 50,000, 500,000 and 5,000,000 small transactions are filled and read at random, with
 //! the page cache as the system keeps it and after it was dropped. The process and its part of the
 //! page cache have less memory than the largest archive has bytes, where the control groups of the
-//! machine allow that; else it is said. The argument is the directory of the files. Leaves out how
-//! small rows of real transactions are: see `archive`.
+//! machine allow that; else it is said. The argument is the directory of the files.
 
 #![forbid(unsafe_code)]
 

@@ -3,8 +3,7 @@
 //!
 //! The same practice chain, divided by the same number of transactions and bytes of responses, as
 //! in the program `disk` of `milepost-benches`, which prints the other lines. Only the rows are
-//! counted of which a node makes answers: transactions, receipts and outcomes. Leaves out its
-//! blocks, chunks, lists of receipts and state.
+//! counted of which a node makes answers: transactions, receipts and outcomes.
 
 #![forbid(unsafe_code)]
 

@@ -10,15 +10,13 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use super::output;
-
 /// The time without processor time after which a server is idle
 const IDLE_TIME: Duration = Duration::from_millis(100);
 /// Clock ticks per second in `/proc`, on every Linux
 const TICKS: f64 = 100.0;
 
 /// The paths of the programs and of the bench's files
-pub(super) struct Folder {
+pub(crate) struct Folder {
     /// The folder of the programs `milepost` and `http-bench`
     programs: PathBuf,
     /// The program of the node's path
@@ -28,7 +26,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    pub(super) fn new(programs: &Path, peer: &Path) -> Result<Self, String> {
+    pub(crate) fn new(programs: &Path, peer: &Path) -> Result<Self, String> {
         let files = programs.join("http-bench-files");
         // Left by an earlier run.
         let _ = fs::remove_dir_all(&files);
@@ -36,19 +34,19 @@ impl Folder {
         Ok(Self { programs: programs.to_owned(), peer: peer.to_owned(), files })
     }
 
-    pub(super) fn path(&self, name: &str) -> Result<String, String> {
+    pub(crate) fn path(&self, name: &str) -> Result<String, String> {
         let path = self.files.join(name).into_os_string();
         path.into_string().map_err(|path| format!("{}: not UTF-8", path.display()))
     }
 
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<String, String> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<String, String> {
         let path = self.path(name)?;
         fs::write(&path, bytes).map_err(|error| format!("{path}: {error}"))?;
         Ok(path)
     }
 
     /// Writes the block messages; returns the transactions that they contain
-    pub(super) fn feed(&self) -> Result<Vec<Transaction>, String> {
+    pub(crate) fn feed(&self) -> Result<Vec<Transaction>, String> {
         let lines = output(
             Command::new(self.programs.join("http-bench")).args(["feed", &self.path("feed")?]),
         )?;
@@ -56,7 +54,7 @@ impl Folder {
     }
 
     /// `milepost` on this store
-    pub(super) fn milepost(&self, store: &str) -> Result<Server, String> {
+    pub(crate) fn milepost(&self, store: &str) -> Result<Server, String> {
         let feed = self.path("feed")?;
         let serve = ["serve", "--listen", "127.0.0.1:0", "--finality", "all", "--blocks", &feed];
         Server::start(
@@ -65,19 +63,19 @@ impl Folder {
     }
 
     /// The node's path, from rows in memory
-    pub(super) fn peer(&self) -> Result<Server, String> {
+    pub(crate) fn peer(&self) -> Result<Server, String> {
         let feed = self.path("feed")?;
         Server::start(pinned(0, &self.peer).args([&feed]))
     }
 
     /// A server that always sends these bytes
-    pub(super) fn constant(&self, response: &[u8]) -> Result<Server, String> {
+    pub(crate) fn constant(&self, response: &[u8]) -> Result<Server, String> {
         let file = self.write("response.json", response)?;
         Server::start(pinned(0, self.programs.join("http-bench")).args(["constant", &file]))
     }
 
     /// The path of a script with which the client sends this body
-    pub(super) fn script(&self, body: &str) -> Result<String, String> {
+    pub(crate) fn script(&self, body: &str) -> Result<String, String> {
         let script = format!(
             "wrk.method = \"POST\"\nwrk.body = [[{body}]]\nwrk.headers[\"Content-Type\"] = \"application/json\"\n"
         );
@@ -86,7 +84,7 @@ impl Folder {
 }
 
 /// A program pinned to this processor, if there is one for the servers and one for the client
-pub(super) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
+pub(crate) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
     if !pins() {
         return Command::new(program.as_ref());
     }
@@ -96,7 +94,7 @@ pub(super) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
 }
 
 /// Whether servers and client are pinned to different processors
-pub(super) fn pins() -> bool {
+fn pins() -> bool {
     let starts = |command: &mut Command| {
         command
             .stdout(Stdio::null())
@@ -107,15 +105,25 @@ pub(super) fn pins() -> bool {
     starts(Command::new("taskset").args(["-c", "0,1", "true"]))
 }
 
+/// Returns what a program prints on its standard output
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{name} failed, {}", output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// A transaction that the servers imported
-pub(super) struct Transaction {
-    pub(super) receipts: usize,
+pub(crate) struct Transaction {
+    pub(crate) receipts: usize,
     hash: String,
     signer: String,
 }
 
 impl Transaction {
-    pub(super) fn read(line: &str) -> Result<Self, String> {
+    pub(crate) fn read(line: &str) -> Result<Self, String> {
         let mut fields = line.split(' ');
         let receipts = fields.next().and_then(|field| field.parse().ok());
         match (receipts, fields.next(), fields.next()) {
@@ -126,7 +134,7 @@ impl Transaction {
         }
     }
 
-    pub(super) fn request(&self) -> String {
+    pub(crate) fn request(&self) -> String {
         let Self { hash, signer, .. } = self;
         format!(
             r#"{{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"{signer}","wait_until":"FINAL"}}}}"#
@@ -135,16 +143,16 @@ impl Transaction {
 }
 
 /// A server that is killed when this value is dropped
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) address: String,
+    pub(crate) address: String,
     /// Kept open, so that the server can print more
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
     /// Starts a server that prints its address
-    pub(super) fn start(command: &mut Command) -> Result<Self, String> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("a server does not start: {error}");
         let mut child = command
             .env("MILEPOST_LOG", "warn")
@@ -162,7 +170,7 @@ impl Server {
     }
 
     /// Sends a body by POST and returns the body of the response
-    pub(super) fn respond(&self, body: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn respond(&self, body: &str) -> Result<Vec<u8>, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.address);
         let mut stream = TcpStream::connect(&self.address).map_err(failed)?;
         let length = body.len();
@@ -180,7 +188,7 @@ impl Server {
     }
 
     /// Processor time so far, in seconds
-    pub(super) fn processor_seconds(&self) -> Result<f64, String> {
+    pub(crate) fn processor_seconds(&self) -> Result<f64, String> {
         let path = format!("/proc/{}/stat", self.child.id());
         let stat = fs::read_to_string(&path).map_err(|error| {
             format!("{path}: {error}; the bench reads processor time from Linux's /proc")
@@ -194,7 +202,7 @@ impl Server {
     }
 
     /// Waits until the server is idle
-    pub(super) fn wait_until_idle(&self) -> Result<(), String> {
+    pub(crate) fn wait_until_idle(&self) -> Result<(), String> {
         loop {
             let before = self.processor_seconds()?;
             std::thread::sleep(IDLE_TIME);
