@@ -1,6 +1,7 @@
-//! Tests of the engine, the vectors and the repository, in one program.
+//! Tests of the engine, the vectors and the architecture, in one program.
 
 mod answer_proof;
+mod architecture;
 mod broken_storages;
 mod conformance;
 mod features;
@@ -13,7 +14,6 @@ mod node;
 mod oracle;
 mod proof;
 mod readme;
-mod repository_rules;
 mod settings;
 mod simulation;
 mod status;

@@ -1,29 +1,14 @@
-//! The rules of the repository, as tests: what every file has to keep.
+//! The rules of the architecture that no compiler checks: layers, `unsafe`, the C boundary,
+//! dependencies, links.
 //!
-//! A rule that a tool checks is left to the tool (formatting, lints, the `no_std` build). Each test
-//! names every file and line that breaks its rule, with the reason. Generated and declared files,
-//! such as the vectors, are checked by the programs that write them.
-
-mod compiled;
-mod vocabulary;
+//! Each test names every file and line that breaks its rule.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A source file, which holds one idea, has fewer lines than this
-const MAX_FILE_LINES: usize = 600;
-/// Number of lines from which on a file is large: its header states an invariant and what it omits
-const LARGE_FILE_LINES: usize = 100;
-/// Minimum number of header lines of a large file
-const MIN_HEADER_LINES: usize = 3;
-/// Maximum number of header lines of a file; crate docs may be longer
-const MAX_HEADER_LINES: usize = 8;
-/// Maximum number of columns of a comment, and of any line of documentation in a source file
-const MAX_COMMENT_COLUMNS: usize = 100;
-/// Maximum number of lines of the README, and of characters in one outside code
-const MAX_README_LINES: usize = 90;
-const MAX_README_COLUMNS: usize = 120;
+/// A source file holds one idea, so it has fewer lines than this.
+const MAX_FILE_LINES: usize = 1000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
@@ -93,77 +78,6 @@ fn source_files_are_short() {
         }
     }
     none(&complaints);
-}
-
-#[test]
-fn comments_are_wrapped() {
-    let mut complaints = Vec::new();
-    for (path, text) in texts(&[".rs", ".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c", ".h"]) {
-        for (line, number) in text.lines().zip(1..) {
-            let trimmed = line.trim_start();
-            let is_comment = ["//", "/*", "* "].iter().any(|mark| trimmed.starts_with(mark));
-            let columns = line.chars().count();
-            // An address and the row of a table cannot be broken.
-            let is_unbreakable = line.contains("://")
-                || trimmed.trim_start_matches(['/', '!', '*']).trim_start().starts_with('|');
-            if is_comment && columns > MAX_COMMENT_COLUMNS && !is_unbreakable {
-                complaints.push(format!("{path}:{number}: a comment of {columns} columns"));
-            }
-        }
-    }
-    none(&complaints);
-}
-
-#[test]
-fn the_readme_is_short() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
-    let lines = readme.lines().count();
-    assert!(lines <= MAX_README_LINES, "{lines} lines, the limit is {MAX_README_LINES}");
-    // Code is between fences.
-    for line in readme.split("```").step_by(2).flat_map(str::lines) {
-        assert!(line.chars().count() <= MAX_README_COLUMNS, "too long: {line}");
-    }
-}
-
-#[test]
-fn source_files_say_what_they_are() {
-    let mut complaints = Vec::new();
-    for (path, text) in texts(&[".rs"]) {
-        let header = header_lines(&text);
-        let lines = text.lines().count();
-        // Tests say what they check in their names.
-        let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
-        let fewest = if lines > LARGE_FILE_LINES && !is_test { MIN_HEADER_LINES } else { 1 };
-        let is_crate_docs = path.ends_with("/src/lib.rs");
-        if header < fewest {
-            complaints
-                .push(format!("{path}: {header} lines of header, at least {fewest} expected"));
-        } else if header > MAX_HEADER_LINES && !is_crate_docs {
-            complaints.push(format!(
-                "{path}: {header} lines of header, at most {MAX_HEADER_LINES} expected"
-            ));
-        }
-    }
-    for (path, text) in texts(&[".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c", "/run"]) {
-        let first = text.lines().find(|line| !line.starts_with("#!")).unwrap_or_default();
-        if !["//", "/*", "#"].iter().any(|mark| first.starts_with(mark)) {
-            complaints.push(format!("{path}: does not open with a comment"));
-        }
-    }
-    none(&complaints);
-}
-
-/// The lines of prose at the top of a file; an example there does not count
-fn header_lines(text: &str) -> usize {
-    let mut in_example = false;
-    let header = text.lines().take_while(|line| line.starts_with("//!"));
-    header
-        .filter(|line| {
-            let fence = line.starts_with("//! ```");
-            in_example ^= fence;
-            !fence && !in_example
-        })
-        .count()
 }
 
 #[test]
@@ -237,78 +151,6 @@ fn unsafe_code_is_in_the_boundary_and_where_it_calls_the_host() {
 }
 
 #[test]
-fn nothing_is_left_unfinished() {
-    // Put together here, so that this file does not break its own rule.
-    let words = [
-        ["todo", "!("],
-        ["unimplemented", "!("],
-        ["dbg", "!("],
-        ["serde(unta", "gged)"],
-        ["FIX", "ME"],
-        ["#[ig", "nore"],
-    ]
-    .map(|halves| halves.concat());
-    let mut complaints = Vec::new();
-    for (path, text) in texts(&[".rs"]) {
-        // A check by name installs what such a test needs, and runs it.
-        let lines =
-            text.lines().zip(1..).filter(|(line, _)| !line.contains("`cargo xtask verify "));
-        for (line, number) in lines {
-            for word in words.iter().filter(|word| line.contains(*word)) {
-                complaints.push(format!("{path}:{number}: {word}"));
-            }
-        }
-    }
-    none(&complaints);
-}
-
-#[test]
-fn nothing_names_a_machine() {
-    let roots = [["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/ho", "me/"], ["/Us", "ers/"]];
-    let hosts = [
-        ["index.crates", ".io"],
-        ["static.crates", ".io"],
-        ["static.rust-lang", ".org"],
-        ["deb.debian", ".org"],
-        ["registry.npmjs", ".org"],
-        ["files.pythonhosted", ".org"],
-    ];
-    let (roots, hosts) = (roots.map(|halves| halves.concat()), hosts.map(|halves| halves.concat()));
-    let mut complaints = Vec::new();
-    let endings = [
-        ".rs", ".md", ".toml", ".json", ".ts", ".mjs", ".cjs", ".js", ".yml", ".sh", "/run",
-        ".npmrc",
-    ];
-    for (path, text) in texts(&endings) {
-        for (line, number) in text.lines().zip(1..) {
-            // A path of a machine starts here; `a/home/` and `https://host/home/` are none.
-            let names_root = |root: &String| {
-                line.match_indices(root.as_str()).any(|(at, _)| {
-                    let before = line[..at].chars().next_back();
-                    before.is_none_or(|mark| !mark.is_alphanumeric() && !"_.-/".contains(mark))
-                })
-            };
-            let found = roots.iter().find(|root| names_root(root));
-            let found = found.or_else(|| hosts.iter().find(|host| line.contains(host.as_str())));
-            if let Some(found) = found {
-                complaints.push(format!("{path}:{number}: {found}"));
-            }
-        }
-    }
-    none(&complaints);
-}
-
-#[test]
-fn the_readme_names_the_two_commands() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
-    for command in ["cargo run --release", "cargo xtask test"] {
-        assert!(readme.lines().any(|line| line.trim() == command), "{command} has no line");
-    }
-    let run = fs::read_to_string(root().join(".ci/run")).expect("the script of the machine");
-    assert!(run.contains("cargo xtask test"), "the machine runs something else");
-}
-
-#[test]
 fn links_lead_somewhere() {
     let mut complaints = Vec::new();
     let mut links = 0;
@@ -376,21 +218,6 @@ fn dependencies_give_their_reasons() {
         }
     }
     none(&complaints);
-}
-
-#[test]
-fn licences_and_guides_are_there() {
-    let files = files();
-    for name in [
-        "LICENSE-APACHE",
-        "LICENSE-MIT",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "tests/vectors/README.md",
-    ] {
-        assert!(files.contains_key(name), "{name} is missing");
-    }
 }
 
 /// The modules of a crate, in the order of the table in its documentation: each uses only those
