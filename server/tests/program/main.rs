@@ -37,6 +37,7 @@ mod pending_requests;
 mod query_commands;
 mod rejections;
 #[cfg(unix)]
+mod restart;
 mod rolling_restart;
 mod settings;
 mod shutdown;
@@ -49,7 +50,6 @@ mod strict_types;
 mod submit;
 mod support;
 #[cfg(unix)]
-mod upgrade;
 mod upstream;
 mod verify;
 mod wait_headers;

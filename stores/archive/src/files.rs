@@ -140,8 +140,7 @@ pub(crate) struct Journals {
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     sequence: u64,
-    /// `None` if a release without numbers wrote it
-    put: Option<u64>,
+    put: u64,
 }
 
 impl Journals {
@@ -198,12 +197,13 @@ impl Journals {
             };
             end = reader.stream_position().map_err(|error| io_error(path, error))?;
             self.last_sequence = Some(batch.sequence);
-            if let (Some(put), Some(last)) = (batch.put, self.last_put)
+            let put = batch.put;
+            if let Some(last) = self.last_put
                 && Some(put) != last.checked_add(1)
             {
                 return Err(damaged(path, format_args!("put {put} follows {last}")));
             }
-            self.last_put = batch.put.or(self.last_put);
+            self.last_put = Some(put);
         }
     }
 
@@ -250,6 +250,7 @@ impl Journals {
         valid(read(reader)? == [END])?;
         valid(u64::from_le_bytes(read(reader)?) == checksum.digest())?;
         valid(read(reader)? == *BATCH_MAGIC)?;
+        let put = put.ok_or(io::ErrorKind::InvalidData)?;
         self.keyspaces.append(&mut keyspaces);
         Ok(Some(Batch { sequence, put }))
     }

@@ -231,27 +231,3 @@ fn a_batch_that_a_power_failure_tore_is_left_out() {
     let error = check(&original, &[]).unwrap();
     assert!(error.is_none(), "{error:?}");
 }
-
-#[test]
-fn an_archive_of_a_release_that_did_not_number_puts_opens() {
-    let directory = tempfile::tempdir().unwrap();
-    let database = fjall::Database::builder(directory.path().join("rows")).open().unwrap();
-    let keyspace = |name| database.keyspace(name, Default::default).unwrap();
-    let tables = Table::ARCHIVE.map(|table| keyspace(table.name()));
-    let _ = keyspace("conflicts");
-    for number in 0..3 {
-        let mut batch = database.batch().durability(Some(fjall::PersistMode::SyncAll));
-        for (key, row) in rows(number) {
-            let index = Table::ARCHIVE.iter().position(|table| *table == key.table()).unwrap();
-            batch.insert(&tables[index], key.bytes_in_table(), &*row);
-        }
-        batch.commit().unwrap();
-    }
-    drop((tables, database));
-    let mut expected: Vec<_> = (0..3).flat_map(rows).collect();
-    assert!(check(directory.path(), &expected).unwrap().is_none());
-    let archive = DirectoryArchive::open(directory.path()).unwrap();
-    put(&archive, 3..5, &mut expected);
-    drop(archive);
-    assert!(check(directory.path(), &expected).unwrap().is_none());
-}

@@ -30,7 +30,7 @@ pub const FORMAT_VERSION: u32 = 3;
 /// The table that distinguishes a storage from other redb databases
 const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
 const HEADER_KEY: &str = "format";
-/// The row with the number of the last commit, which files of earlier releases have not
+/// The row with the number of the last commit, absent before the first
 const COMMIT_KEY: &str = "commit";
 /// The start of the header row; the version follows, four bytes, little endian
 const MAGIC: &[u8; 16] = b"milepost storage";

@@ -63,13 +63,15 @@ pub(crate) fn row_pieces(mut data: &[u8]) {
     assert!(rows <= received, "{rows} bytes of rows from {received}");
 }
 
-/// First journals: of two batches of one row each, and the zeros after them; and first pieces: of a
+/// First journals: of two batches, each with the number of its put alone, and the zeros after them; and first pieces: of a
 /// row in one, and of one in two
 pub(crate) fn seeds() -> [Vec<u8>; 2] {
     let batch = |sequence: u64| {
-        // A row, without compression, of keyspace 1, with a key of 3 bytes and a value of 2.
-        let head = [&[2, 0, 0][..], &1_u64.to_le_bytes(), &3_u16.to_le_bytes()].concat();
-        let item = [&head[..], &[2, 0, 0, 0, 2, 0, 0, 0], b"key", b"is"].concat();
+        // The number of a put, without compression, in keyspace 1.
+        let (key, len) = (files::PUT_KEY, 8_u32.to_le_bytes());
+        let key_len = u16::try_from(key.len()).expect("a short key").to_le_bytes();
+        let head = [&[2, 0, 0][..], &1_u64.to_le_bytes(), &key_len, &len, &len].concat();
+        let item = [&head[..], key, &sequence.to_le_bytes()].concat();
         let start = [&[1][..], &1_u32.to_le_bytes(), &sequence.to_le_bytes()].concat();
         [&start[..], &item, &[3], &xxh3_64(&item).to_le_bytes(), b"FJL\x03"].concat()
     };

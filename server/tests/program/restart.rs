@@ -1,12 +1,10 @@
-//! An upgrade and the way back, with a request that waits and a transaction that is watched.
+//! Servers that open one store after another, with a request that waits and a watched transaction.
 //!
-//! Each release goes on with the store that the other left. The other one is this one too, unless
-//! `MILEPOST_OTHER_RELEASE` names a program. Nothing is lost: the response to a request that waited
-//! names its transaction, and a watch goes on after the last event, which is not sent again.
+//! Nothing is lost: the response to a request that waited names its transaction, and a watch
+//! continues after the last event, which is not sent again.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs};
+use std::fs;
+use std::path::Path;
 
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 
@@ -18,17 +16,9 @@ use crate::support::{Client, Server, command, post};
 /// the last stage
 const STAGES: [usize; 4] = [21, 22, 23, 60];
 
-/// The server of a stage: in turns of one release and the other
-fn start(stage: usize, store: &Path, blocks: &Path) -> Server {
+fn start(store: &Path, blocks: &Path) -> Server {
     let args = ["serve", "--listen", "127.0.0.1:0", "--timeout", "1h", "--store", text(store)];
-    let args = [&args[..], &["--blocks", text(blocks)]].concat();
-    let other = env::var_os("MILEPOST_OTHER_RELEASE").map(PathBuf::from);
-    let mut serve = command(&args);
-    if let Some(other) = other.filter(|_| stage % 2 == 1) {
-        serve = Command::new(other);
-        serve.args(&args);
-    }
-    Server::spawn(serve)
+    Server::spawn(command(&[&args[..], &["--blocks", text(blocks)]].concat()))
 }
 
 /// Opens the stream of the events of a transaction after this one
@@ -47,7 +37,7 @@ fn ids(stream: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_wait_and_a_watch_go_on_at_the_other_release_and_back() {
+fn a_wait_and_a_watch_continue_after_a_restart() {
     let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(23) });
     let messages: Vec<BlockMessage> = (0..60).map(|_| chain.next_message()).collect();
     let transaction = messages[20].transactions.first().expect("a transaction");
@@ -61,7 +51,7 @@ fn a_wait_and_a_watch_go_on_at_the_other_release_and_back() {
             fs::write(blocks.join(format!("{}.json", message.height)), &message.json).unwrap();
         }
         written = end;
-        let server = start(stage, &store, &blocks);
+        let server = start(&store, &blocks);
         let last = seen.last().map_or("", String::as_str);
         let is_final = stage + 1 == STAGES.len();
         if is_final {
@@ -90,9 +80,6 @@ fn a_wait_and_a_watch_go_on_at_the_other_release_and_back() {
             // After the last event there is none.
             let end = watch(&server, transaction, seen.last().expect("an event")).rest();
             assert!(end.starts_with("HTTP/1.1 204"), "{end}");
-            println!("servers that went on with one store: {}", STAGES.len());
-            println!("waits that were answered with how to go on: {}", STAGES.len() - 1);
-            println!("events up to FINAL, each once: {}", seen.len());
         } else {
             assert_eq!(server.ended().code(), Some(0));
         }
