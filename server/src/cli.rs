@@ -24,7 +24,6 @@ use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
 use crate::store_commands::StoreCommand;
-use crate::store_verification::StoreVerification;
 use crate::value_parsers::{self, StoreLocation};
 
 /// Headings of the options
@@ -97,20 +96,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
     #[arg(help_heading = STORE)]
     pub(crate) store: StoreLocation,
-    /// When all rows of a large store are read once
-    ///
-    /// All rows of a file above 64 MiB are read: in the `background` while requests are answered,
-    /// or `before` the first request, as fast as the disk allows.
-    #[arg(long, value_name = "background|before", default_value = "background")]
-    #[arg(help_heading = STORE)]
-    pub(crate) store_verify: StoreVerification,
-    /// Accepts once that the store or an archive is lost or damaged
-    ///
-    /// The start keeps the readable rows, or makes an empty one, and records each loss in the
-    /// store. Damaged files are put aside. Only on the command line.
-    #[arg(long)]
-    #[arg(help_heading = STORE)]
-    pub(crate) accept_loss: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArgs,
     /// Block messages to import first; can be repeated
     ///
     /// A file with a block message or an array of them, or a directory of such files or of a lake.
@@ -140,18 +127,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = value_parsers::duration)]
     #[arg(help_heading = HTTP)]
     pub(crate) drain: Duration,
-    /// Maximum number of calls that wait at a time
+    /// Maximum number of calls that wait, and of watched transactions
     ///
-    /// Further calls get HTTP status 503.
+    /// Each of both. A transaction counts once for each stream of events. Further calls and streams
+    /// get HTTP status 503.
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
     #[arg(help_heading = REQUESTS)]
     pub(crate) max_waiting: usize,
-    /// Maximum number of transactions watched at a time
-    ///
-    /// Each transaction counts once for each stream of events. Further streams get HTTP status 503.
-    #[arg(long, value_name = "NUMBER", default_value = "100000")]
-    #[arg(help_heading = REQUESTS)]
-    pub(crate) max_watches: usize,
     /// Whether a request for an unknown transaction waits
     ///
     /// `immediate` answers UNKNOWN_TRANSACTION.
@@ -227,15 +209,26 @@ pub(crate) struct ServeArgs {
     pub(crate) address_requests: Option<NonZero<usize>>,
 }
 
+/// Options about a store that is lost or damaged
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LossArgs {
+    /// Accepts once that the store or an archive is lost or damaged
+    ///
+    /// The start keeps the readable rows, or makes an empty one, and records each loss in the
+    /// store. Damaged files are put aside. Only on the command line.
+    #[arg(long)]
+    #[arg(help_heading = STORE)]
+    pub(crate) accept_loss: bool,
+}
+
 /// Options of every command
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = LOGGING)]
 pub(crate) struct CommonArgs {
     /// File of settings (TOML)
     ///
-    /// It has the options of `serve` and `import` by their names, such as `max-wait = "30s"`, and
-    /// those of other commands in tables, such as `[archive.stats]`. A variable such as
-    /// `MILEPOST_MAX_WAIT` or `MILEPOST_ARCHIVE_STATS_JSON` comes before the file.
+    /// It has the options of `serve` by their names, such as `max-wait = "30s"`. A variable such as
+    /// `MILEPOST_MAX_WAIT` comes before the file.
     #[arg(long, global = true, value_name = "PATH")]
     settings: Option<PathBuf>,
     /// Messages that are logged to standard error
@@ -261,13 +254,8 @@ pub(crate) struct ImportArgs {
     /// directory, which is made if it does not exist.
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
     pub(crate) store: StoreLocation,
-    /// Accepts once that the store or an archive is lost or damaged
-    ///
-    /// The start keeps the readable rows, or makes an empty one, and records each loss in the
-    /// store. Damaged files are put aside. Only on the command line.
-    #[arg(long)]
-    #[arg(help_heading = STORE)]
-    pub(crate) accept_loss: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArgs,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
     /// Lowest height that is imported
@@ -322,8 +310,10 @@ pub(crate) struct ConfigArgs {
     pub(crate) command: Option<ConfigCommand>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    #[command(flatten)]
-    pub(crate) block: BlockArgs,
+    /// Height or hash of a block, `optimistic`, `near-final`, `final`, `genesis` or
+    /// `earliest_available`
+    #[arg(default_value = "final")]
+    pub(crate) block: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -345,10 +335,9 @@ pub(crate) struct ConformanceArgs {
     ///
     /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`,
     /// or one of the practice chain.
-    #[arg(long, value_name = "HASH", requires = "sender")]
+    #[arg(requires = "sender")]
     pub(crate) transaction: Option<CryptoHash>,
     /// Account that signed it
-    #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
     pub(crate) sender: Option<AccountId>,
     /// File with a token
     ///
@@ -363,29 +352,6 @@ pub(crate) struct ConformanceArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) rate: u32,
-    /// Maximum time of a request
-    ///
-    /// Nodes let a request wait 10 s for a milestone.
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = value_parsers::duration)]
-    pub(crate) timeout: Duration,
-    /// Prints the report as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// The block whose protocol configuration is queried
-#[derive(Args, Debug)]
-#[group(multiple = false)]
-pub(crate) struct BlockArgs {
-    /// Height or hash of a block
-    #[arg(long, value_name = "HEIGHT|HASH")]
-    pub(crate) block_id: Option<String>,
-    /// The newest block of this finality [default: final]
-    #[arg(long, value_name = "FINALITY", value_parser = ["optimistic", "near-final", "final"])]
-    pub(crate) finality: Option<String>,
-    /// A checkpoint of the chain
-    #[arg(long, value_name = "CHECKPOINT", value_parser = ["genesis", "earliest_available"])]
-    pub(crate) sync_checkpoint: Option<String>,
 }
 
 fn milestone(text: &str) -> Result<Milestone, String> {

@@ -129,6 +129,7 @@ impl Follow {
         urls: &[FeedUrl],
         args: &FollowArgs,
         feed: &FeedArgs,
+        max_wait: Duration,
     ) -> Result<Option<Self>, String> {
         let Some(sources) = FeedSources::new(urls, &args.sources, feed)? else { return Ok(None) };
         let FeedSources { sources, upstreams: nodes } = sources;
@@ -139,8 +140,7 @@ impl Follow {
             true => {
                 let clients = nodes.into_iter().map(|(node, token)| RpcClient::new(&node, token));
                 let clients = clients.collect::<Result<_, _>>().map_err(failed)?;
-                let (timeout, history) = (args.upstream_timeout, args.upstream_history);
-                Some(Arc::new(Upstreams::new(clients, timeout, history)))
+                Some(Arc::new(Upstreams::new(clients, max_wait, args.upstream_history)))
             }
         };
         let served = args.serve_feed.map(ServedFeed::new);

@@ -11,7 +11,7 @@ use milepost::storage::Snapshot;
 use serde_json::{Map, Value, json};
 
 use crate::archive;
-use crate::cli::{BlockArgs, ConfigArgs, StatusArgs, TargetArgs};
+use crate::cli::{ConfigArgs, StatusArgs, TargetArgs};
 use crate::log::print_line;
 use crate::store::Store;
 use crate::{client, receipt_tree, serve};
@@ -37,7 +37,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     let response = parse(&body)?;
     let (result, code) = result_and_code(&response)?;
     if let Some(result) = result {
-        print_line(receipt_tree::render(&args.hash.to_string(), result).trim_end());
+        print_line(receipt_tree::render(&args.hash.to_string(), result));
     }
     Ok(code)
 }
@@ -54,17 +54,15 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<ExitCode, String> {
     Ok(code)
 }
 
-fn block_params(block: &BlockArgs) -> Value {
-    if let Some(id) = &block.block_id {
+fn block_params(block: &str) -> Value {
+    match block {
+        "optimistic" | "near-final" | "final" => json!({ "finality": block }),
+        "genesis" | "earliest_available" => json!({ "sync_checkpoint": block }),
         // A number is a height: base58 of a 32-byte hash has at least 32 characters.
-        return match id.parse::<u64>() {
+        _ => match block.parse::<u64>() {
             Ok(height) => json!({ "block_id": height }),
-            Err(_) => json!({ "block_id": id }),
-        };
-    }
-    match &block.sync_checkpoint {
-        Some(checkpoint) => json!({ "sync_checkpoint": checkpoint }),
-        None => json!({ "finality": block.finality.as_deref().unwrap_or("final") }),
+            Err(_) => json!({ "block_id": block }),
+        },
     }
 }
 

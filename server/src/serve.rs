@@ -41,7 +41,7 @@ use crate::start_lines::StartLines;
 use crate::start_table::Place;
 #[cfg(unix)]
 use crate::store_commands::serve_backups;
-use crate::store_verification::{StoreVerification, verify_store};
+use crate::store_verification::verify_store;
 use crate::stored_chain::{NewBlocks, Places, StoredChain};
 use crate::value_parsers::StoreLocation;
 use crate::{file_limit, finality, http, io_budget, start_losses, waiting, watching};
@@ -94,7 +94,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
             .collect(),
         writes: true,
         configs: args.feed.configs.clone(),
-        accept_loss: args.accept_loss,
+        accept_loss: args.loss.accept_loss,
     };
     let mut stored = StoredChain::read(places);
     stored.check(NewBlocks::Files)?;
@@ -136,7 +136,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         archives: args.archive.places(archive),
         writes: archive_options.writes,
         configs: args.feed.configs.clone(),
-        accept_loss: args.accept_loss,
+        accept_loss: args.loss.accept_loss,
     };
     let (mut stored, losses) = spawn_blocking(move || {
         let mut stored = StoredChain::read(places);
@@ -176,7 +176,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     // What comes in while it serves is checked: proofs need it.
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
-    let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
+    let service = Service::new(engine, store, import_settings, wait_config, args.max_waiting);
     // The transaction of the README, and that of the start, stay known as long as the server runs.
     let keeps_start = is_memory && matches!(live, Live::Practice(_));
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
@@ -190,9 +190,6 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
-    if args.store_verify == StoreVerification::Before {
-        verify_store(Arc::clone(&service), StoreVerification::Before).await?;
-    }
     if let Some(archive) = archive {
         let begun = Arc::clone(&archive);
         let begun = service.spawn_blocking(move |service| begun.begin(service)).await;
@@ -249,8 +246,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     tokio::spawn(watching::run(Arc::clone(&service)));
     #[cfg(unix)]
     let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
-    let verification =
-        tokio::spawn(verify_store(Arc::clone(&service), StoreVerification::Background));
+    let verification = tokio::spawn(verify_store(Arc::clone(&service)));
     let follow = match live {
         Live::Feed(follow) => Some(follow.of_chain(stored.named())),
         Live::None | Live::Practice(_) => None,

@@ -13,7 +13,7 @@ use crate::stored_chain::NewBlocks;
 use crate::value_parsers::{FeedName, StoreLocation};
 
 /// The seed of the practice chain, if there is no `--seed`
-const DEFAULT_SEED: u64 = 1;
+pub(crate) const DEFAULT_SEED: u64 = 1;
 
 /// Checks the options of `serve` together, after the value of each; opens and makes nothing
 ///
@@ -56,9 +56,6 @@ impl Checked {
         let lasts = args.store != StoreLocation::Memory
             || !archive.iter().chain(&args.archive.archive_older).all(is_memory);
         let live = Live::new(args, lasts)?;
-        if args.follow.seed.is_some() && !matches!(live, Live::Practice(_)) {
-            return Err("--seed: the practice chain does not run; --follow practice runs it".into());
-        }
         Ok(Self { archive, archive_options, live })
     }
 }
@@ -66,21 +63,24 @@ impl Checked {
 impl Live {
     /// Reads the options; `lasts` says whether something that the server writes outlives it
     fn new(args: &ServeArgs, lasts: bool) -> Result<Self, String> {
-        let practice = Self::Practice(args.follow.seed.unwrap_or(DEFAULT_SEED));
         let names = &args.follow.follow;
-        if !names.contains(&FeedName::Practice) {
+        let seed = names.iter().find_map(|name| match name {
+            FeedName::Practice(seed) => Some(*seed),
+            FeedName::Live(_) => None,
+        });
+        let Some(seed) = seed else {
             let urls = names.iter().filter_map(|name| match name {
-                FeedName::Practice => None,
+                FeedName::Practice(_) => None,
                 FeedName::Live(url) => Some(url.clone()),
             });
             let urls: Vec<FeedUrl> = urls.collect();
             let is_demo = !lasts && args.blocks.is_empty() && args.feed.configs.is_none();
-            return Ok(match Follow::new(&urls, &args.follow, &args.feed)? {
+            return Ok(match Follow::new(&urls, &args.follow, &args.feed, args.max_wait)? {
                 Some(follow) => Self::Feed(Box::new(follow)),
-                None if is_demo => practice,
+                None if is_demo => Self::Practice(DEFAULT_SEED),
                 None => Self::None,
             });
-        }
+        };
         if names.len() > 1 {
             return Err("--follow practice does not go with another --follow".to_owned());
         }
@@ -96,7 +96,7 @@ impl Live {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => Err(format!("{name} does not go with --follow practice")),
-            None => Ok(practice),
+            None => Ok(Self::Practice(seed)),
         }
     }
 

@@ -1,13 +1,10 @@
 //! Verifies the file of a store that was too large to be verified when it was opened.
 //!
-//! All rows are read once, each by its key as well: a damaged page is found that would be a missing
-//! row, and so an unknown transaction. In the background at a limited rate, or before the first
-//! request as fast as the disk allows. Damage ends the server. Each table is read from a snapshot
-//! of its own, so that pages are used again. Left out: the checksums of pages, which only
-//! `milepost store check` compares.
+//! All rows are read once at a limited rate while requests are answered, each by its key as well:
+//! a damaged page is found that would be a missing row, and so an unknown transaction. Damage ends
+//! the server. Each table is read from a snapshot of its own, so that pages are used again.
 
 use alloc::sync::Arc;
-use core::str::FromStr;
 use core::time::Duration;
 use std::thread;
 use std::time::Instant;
@@ -28,38 +25,12 @@ const STEP: u64 = 1 << 20;
 /// How often a table that cannot be read is read again, and after which time
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often a line says how far it is, before the first request
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
-
-/// When a store is verified
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum StoreVerification {
-    /// While requests are answered
-    Background,
-    /// Before the first request
-    Before,
-}
-
-impl FromStr for StoreVerification {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "background" => Ok(Self::Background),
-            "before" => Ok(Self::Before),
-            _ => Err(format!("`{text}` is neither background nor before")),
-        }
-    }
-}
 
 /// Verifies the store of a service if it is not verified; damage shuts the service down
-pub(crate) async fn verify_store(
-    service: Arc<Service>,
-    when: StoreVerification,
-) -> Result<(), Failure> {
+pub(crate) async fn verify_store(service: Arc<Service>) -> Result<(), Failure> {
     let verified = {
         let service = Arc::clone(&service);
-        task::spawn_blocking(move || verify(&service, when)).await
+        task::spawn_blocking(move || verify(&service)).await
     };
     let verified = verified.unwrap_or_else(|error| Err(error.to_string().into()));
     if let Err(failure) = &verified {
@@ -69,14 +40,13 @@ pub(crate) async fn verify_store(
     verified
 }
 
-fn verify(service: &Service, when: StoreVerification) -> Result<(), Failure> {
+fn verify(service: &Service) -> Result<(), Failure> {
     let is_verified = service.store().is_verified();
     let Some(storage) = service.store().file().filter(|_| !is_verified) else {
         return Ok(());
     };
     let path = storage.path().display();
     let (start, mut bytes, mut step) = (Instant::now(), 0_u64, 0_u64);
-    let mut logged = start;
     let mut progress = |row: u64| {
         (bytes, step) = (bytes.saturating_add(row), step.saturating_add(row));
         service.metrics.store_verified(row);
@@ -84,17 +54,8 @@ fn verify(service: &Service, when: StoreVerification) -> Result<(), Failure> {
             return Ok(());
         }
         step = 0;
-        match when {
-            StoreVerification::Background => {
-                let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
-                thread::sleep(due.saturating_sub(start.elapsed()));
-            }
-            StoreVerification::Before if logged.elapsed() >= LOG_INTERVAL => {
-                logged = Instant::now();
-                info!("{path}: {} MiB of rows are verified so far", bytes >> 20);
-            }
-            StoreVerification::Before => {}
-        }
+        let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
+        thread::sleep(due.saturating_sub(start.elapsed()));
         match service.is_shut_down() {
             // Not shown: the service ends.
             true => Err(Error::new(ErrorKind::Usage, "the service shuts down")),
@@ -173,29 +134,26 @@ mod tests {
         }
         let sound = service(&path, u64::MAX);
         assert!(sound.store().is_verified());
-        assert_eq!(verify_store(Arc::clone(&sound), StoreVerification::Background).await, Ok(()));
+        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
         assert_eq!(verified_bytes(&sound), 0, "it was verified when it was opened");
         drop(sound);
-        for when in [StoreVerification::Background, StoreVerification::Before] {
-            let sound = service(&path, 0);
-            assert!(!sound.store().is_verified());
-            assert_eq!(verify_store(Arc::clone(&sound), when).await, Ok(()));
-            assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
-            assert!(sound.store().is_verified());
-        }
+        let sound = service(&path, 0);
+        assert!(!sound.store().is_verified());
+        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
+        assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
+        assert!(sound.store().is_verified());
+        drop(sound);
 
         // A part of a row, which is in the file as it was put.
         let mut file = fs::read(&path).unwrap();
         let place = file.windows(9).position(|bytes| bytes == b"predecess").unwrap();
         file[place] ^= 1;
         fs::write(&path, file).unwrap();
-        for when in [StoreVerification::Background, StoreVerification::Before] {
-            let damaged = service(&path, 0);
-            let failure = verify_store(Arc::clone(&damaged), when).await.unwrap_err();
-            let (error, code) = failure.into_text_and_code();
-            assert!(error.contains("do not match their checksum") && code == 3, "{error}");
-            assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
-            assert!(!damaged.store().is_verified());
-        }
+        let damaged = service(&path, 0);
+        let failure = verify_store(Arc::clone(&damaged)).await.unwrap_err();
+        let (error, code) = failure.into_text_and_code();
+        assert!(error.contains("do not match their checksum") && code == 3, "{error}");
+        assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
+        assert!(!damaged.store().is_verified());
     }
 }

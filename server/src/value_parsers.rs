@@ -3,6 +3,7 @@
 //! Values are checked while the command line is parsed, so later code never sees an invalid one.
 
 use core::num::NonZero;
+use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
 use crate::feed::PRACTICE;
+use crate::serve_options::DEFAULT_SEED;
 
 /// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -76,6 +78,14 @@ pub(crate) fn retention(text: &str) -> Result<Retention, String> {
     }
 }
 
+/// Parses a range of heights such as `100-200`, with both ends
+pub(crate) fn heights(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let ends = text.split_once('-');
+    let ends = ends.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    let error = || format!("`{text}` is not FROM-TO, a lowest and a highest height");
+    ends.filter(|(from, to)| from <= to).map(|(from, to)| from..=to).ok_or_else(error)
+}
+
 /// What an archive keeps
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum KeptHeights {
@@ -136,8 +146,8 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
 /// What `--follow` names
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum FeedName {
-    /// The practice chain, which this server makes
-    Practice,
+    /// The practice chain of this seed, which this server makes
+    Practice(u64),
     /// A live feed
     Live(FeedUrl),
 }
@@ -146,8 +156,12 @@ impl FromStr for FeedName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            PRACTICE => Ok(Self::Practice),
+        match text.strip_prefix(PRACTICE).map(|rest| rest.strip_prefix(':').ok_or(rest)) {
+            Some(Err("")) => Ok(Self::Practice(DEFAULT_SEED)),
+            Some(Ok(seed)) => {
+                let error = |_| format!("`{seed}` is not a seed, a number of up to 64 bits");
+                seed.parse().map(Self::Practice).map_err(error)
+            }
             _ => text.parse().map(Self::Live).map_err(|error: String| {
                 error.replacen("expected mainnet", &format!("expected {PRACTICE}, mainnet"), 1)
             }),

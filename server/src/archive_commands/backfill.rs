@@ -33,6 +33,7 @@ use crate::log::print_line;
 use crate::serve;
 use crate::service::Service;
 use crate::store::Store;
+use crate::value_parsers;
 use crate::value_parsers::StoreLocation;
 
 type Heights = core::ops::RangeInclusive<BlockHeight>;
@@ -58,15 +59,12 @@ pub(crate) struct BackfillArgs {
     /// It is made if it does not exist.
     #[arg(value_name = "ARCHIVE")]
     archive: ArchiveLocation,
-    /// Lowest height that is filled
-    #[arg(long, value_name = "HEIGHT")]
-    from: BlockHeight,
-    /// Highest height that is filled
+    /// Lowest and highest height that are filled
     ///
     /// Blocks up to `--until`, or 1000 heights above, are read until every transaction is
     /// finalized.
-    #[arg(long, value_name = "HEIGHT")]
-    to: BlockHeight,
+    #[arg(long, value_name = "FROM-TO", value_parser = value_parsers::heights)]
+    heights: Heights,
     /// Number of parts that are filled at a time
     #[arg(
         long,
@@ -95,7 +93,7 @@ pub(crate) struct BackfillArgs {
 
 /// Fills the archive
 pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
-    let BackfillArgs { archive: location, from, to, .. } = args;
+    let BackfillArgs { archive: location, heights, .. } = args;
     check_args(args)?;
     if *location == ArchiveLocation::Memory {
         refuse_missing(location)?;
@@ -103,9 +101,9 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
     let before = WriterProgress::read_union(&archive).map_err(failed)?;
-    fill_parts(args, parts(&before, *from..=*to, args.jobs), &archive)?;
+    fill_parts(args, parts(&before, heights.clone(), args.jobs), &archive)?;
     let after = WriterProgress::read_union(&archive).map_err(failed)?;
-    Ok(report(location, &after, *from..=*to))
+    Ok(report(location, &after, heights.clone()))
 }
 
 /// Those of these heights that are in a part
@@ -116,28 +114,24 @@ fn clamp(heights: Heights, part: &Heights) -> Option<Heights> {
 
 /// Replaces what is wrong in the archive, and removes what no block has
 pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
-    let BackfillArgs { archive: location, from, to, .. } = args;
+    let BackfillArgs { archive: location, heights, .. } = args;
     check_args(args)?;
     refuse_missing(location)?;
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
     let repaired = Arc::new(RepairedArchive::new(archive));
     let archive: SharedArchive = Arc::<RepairedArchive>::clone(&repaired);
-    fill_parts(args, parts(&WriterProgress::default(), *from..=*to, args.jobs), &archive)?;
+    fill_parts(args, parts(&WriterProgress::default(), heights.clone(), args.jobs), &archive)?;
     let mut done = WriterProgress::read_union(&archive).map_err(failed)?;
     // A part reads on past its end, where it may have seen less than all.
-    done.heights = done.heights.iter().filter_map(|range| clamp(range, &(*from..=*to))).collect();
+    done.heights = done.heights.iter().filter_map(|range| clamp(range, heights)).collect();
     let removed = repaired.remove_others(&done).map_err(failed)?;
     let replaced = repaired.replaced();
     print_line(format_args!("{location}: {replaced} rows replaced, {removed} removed"));
-    Ok(report(location, &done, *from..=*to))
+    Ok(report(location, &done, heights.clone()))
 }
 
 fn check_args(args: &BackfillArgs) -> Result<(), String> {
-    let BackfillArgs { from, to, .. } = args;
-    if to < from {
-        return Err(format!("--to {to} is below --from {from}"));
-    }
     if args.feed.retention.is_some() {
         return Err("--retention is of a store, and an archive keeps everything".to_owned());
     }

@@ -22,7 +22,9 @@ use milepost_archive::{CompressedArchive, Level};
 
 use crate::archive::{self, ArchiveLocation, SharedArchive};
 use crate::log::print_line;
-use crate::value_parsers;
+
+/// Bytes of the transactions on which a dictionary is trained, from all parts of the archive
+const SAMPLE_BYTES: usize = 24 << 20;
 
 /// What `milepost archive` does
 #[derive(Debug, Subcommand)]
@@ -30,7 +32,7 @@ pub(crate) enum ArchiveCommand {
     /// Makes an empty archive, and leaves one that exists as it is
     Init(PlaceArgs),
     /// Prints the sizes of the tables, what each writer has archived, and the dictionaries
-    Stats(StatsArgs),
+    Stats(PlaceArgs),
     /// Reads every row, and prints what is wrong; exit code 1 if anything is
     Check(PlaceArgs),
     /// Fills incomplete heights of an archive from blocks; exit code 1 if some stay incomplete
@@ -53,15 +55,6 @@ pub(crate) struct PlaceArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct StatsArgs {
-    #[command(flatten)]
-    place: PlaceArgs,
-    /// Prints the report as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct CopyArgs {
     /// The archive that is copied
     #[arg(value_name = "FROM")]
@@ -75,11 +68,6 @@ pub(crate) struct CopyArgs {
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Size of the transactions to train on
-    ///
-    /// They are taken from all parts of the archive.
-    #[arg(long, value_name = "SIZE", default_value = "24MiB", value_parser = value_parsers::bytes)]
-    sample: usize,
     /// Also compresses existing rows again, with more effort
     #[arg(long)]
     recompress: bool,
@@ -90,13 +78,9 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
     match command {
         ArchiveCommand::Init(args) => init(&args.archive)?,
         ArchiveCommand::Stats(args) => {
-            let location = &args.place.archive;
-            let stats =
-                stats::Stats::read(&open(location)?).map_err(|error| at(location, error))?;
-            match args.json {
-                true => print_line(stats.json()),
-                false => print_line(stats.text(location).trim_end()),
-            }
+            let stats = stats::Stats::read(&open(&args.archive)?);
+            let stats = stats.map_err(|error| at(&args.archive, error))?;
+            print_line(format_args!("{:#}", stats.json()));
         }
         ArchiveCommand::Check(args) => {
             let (text, found) = check::check(&args.archive)?;
@@ -174,7 +158,7 @@ fn train(args: &TrainArgs) -> Result<(), String> {
         Ok(())
     })
     .map_err(failed)?;
-    let number = archive.train(args.sample, bytes.div_ceil(args.sample)).map_err(failed)?;
+    let number = archive.train(SAMPLE_BYTES, bytes.div_ceil(SAMPLE_BYTES)).map_err(failed)?;
     print_line(format_args!("{location}: dictionary {number} of {bytes} bytes of transactions"));
     if args.recompress {
         for table in Table::ARCHIVE {

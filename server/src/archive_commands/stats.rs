@@ -13,10 +13,7 @@ use milepost::storage::{Key, Table};
 use milepost_archive::CompressedArchive;
 use serde_json::{Map, Value, json};
 
-use crate::archive::{ArchiveLocation, SharedArchive};
-
-/// Open transactions that are printed for people; JSON has all
-const MAX_PRINTED: usize = 10;
+use crate::archive::SharedArchive;
 
 /// What is in an archive
 #[derive(Debug, Default)]
@@ -148,46 +145,6 @@ impl Stats {
             "dictionaries": dictionaries,
         })
     }
-
-    pub(super) fn text(&self, location: &ArchiveLocation) -> String {
-        let mut lines = vec![
-            format!("archive         {location}"),
-            format!("format version  {FORMAT_VERSION}"),
-            String::new(),
-            format!("{:<24}{:>12}{:>16}{:>16}  versions", "table", "rows", "content", "stored"),
-        ];
-        lines.extend(self.tables.iter().map(|(table, stats)| {
-            let versions: Vec<String> = stats.versions.keys().map(u8::to_string).collect();
-            let line = format!(
-                "{:<24}{:>12}{:>16}{:>16}  {}",
-                table.name(),
-                stats.rows(),
-                stats.content_bytes,
-                stats.stored_bytes,
-                versions.join(", "),
-            );
-            match stats.unreadable {
-                0 => line.trim_end().to_owned(),
-                count => format!("{line}, {count} unreadable: see `archive check`"),
-            }
-        }));
-        lines.push(String::new());
-        for (writer, progress) in &self.writers {
-            lines.push(progress_text(&format!("writer {writer}"), progress));
-        }
-        lines.push(progress_text("all writers", &self.union));
-        for open in self.union.open.iter().take(MAX_PRINTED) {
-            lines.push(format!("  open: {} of height {}", open.hash, open.height));
-        }
-        if let more @ 1.. = self.union.open.len().saturating_sub(MAX_PRINTED) {
-            lines.push(format!("  and {more} more"));
-        }
-        lines.push(String::new());
-        lines.extend(self.dictionaries.iter().map(|(number, stats)| {
-            format!("dictionary {number}: {} bytes, used by {} rows", stats.bytes, stats.rows)
-        }));
-        lines.join("\n")
-    }
 }
 
 fn progress_json(progress: &WriterProgress) -> Value {
@@ -199,12 +156,4 @@ fn progress_json(progress: &WriterProgress) -> Value {
         .map(|OpenTransaction { height, hash }| json!({ "height": height, "hash": hash.to_string() }))
         .collect();
     json!({ "complete": complete, "open": open })
-}
-
-fn progress_text(name: &str, progress: &WriterProgress) -> String {
-    let heights = match progress.heights.is_empty() {
-        true => "nothing".to_owned(),
-        false => progress.heights.to_string(),
-    };
-    format!("{name}: {heights} complete, {} transactions open", progress.open.len())
 }

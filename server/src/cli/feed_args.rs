@@ -55,14 +55,11 @@ pub(crate) struct FollowArgs {
     ///
     /// `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node, `node+http://HOST:PORT`.
     /// Where the first feed fails, the next one is asked. `practice` runs the practice chain, for
-    /// demonstrations and tests, and cannot be combined with another feed. Without a feed the
-    /// server serves its store, archive and blocks; without these too, it runs the practice chain
-    /// in memory.
+    /// demonstrations and tests, and cannot be combined with another feed; `practice:N` has the
+    /// seed N instead of 1. Without a feed the server serves its store, archive and blocks; without
+    /// these too, it runs the practice chain in memory.
     #[arg(long, value_name = "FEED")]
     pub(crate) follow: Vec<FeedName>,
-    /// Seed of the practice chain [default: 1]
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) sources: FeedSourceArgs,
     /// Where to start
@@ -88,17 +85,6 @@ pub(crate) struct FollowArgs {
     /// Also submits transactions to it. Where the first upstream fails, the next one is asked.
     #[arg(long, requires = "follow")]
     pub(crate) forward: bool,
-    /// Maximum time of a response of an upstream
-    ///
-    /// A longer response counts with its first 64 KiB.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30s",
-        requires = "forward",
-        value_parser = value_parsers::duration
-    )]
-    pub(crate) upstream_timeout: Duration,
     /// Asks the upstream for transactions that are not here
     ///
     /// These are in no block here, such as those older than the retention.

@@ -55,7 +55,7 @@ pub(super) async fn check(
     match found {
         Some(transaction) => statuses(session, &transaction, report).await,
         None => {
-            let reason = "none was found; give one by --transaction and --sender";
+            let reason = "none was found; give its hash and signer after the URL";
             report.skip("the status of a transaction", reason);
             Ok(())
         }

@@ -1,9 +1,7 @@
-//! What differs, as a table or as JSON.
+//! What differs, as JSON.
 //!
 //! Texts of a server are shortened, and printed without control characters; a check that differs in
 //! many members has the first few.
-
-use core::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -75,52 +73,25 @@ impl Report {
         version.unwrap_or_default() + age
     }
 
-    /// The report for people
-    pub(super) fn to_table(&self, url: &str) -> String {
-        let Self { checks, differences, skipped, .. } = self;
-        let mut rows = vec![["check", "member", "expected", "got"].map(str::to_owned)];
-        rows.extend(differences.iter().map(Difference::row));
-        let widths = [0, 1, 2].map(|column| {
-            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-        });
-        let mut text = format!("{url}: {}\n", self.looks_like());
-        if !differences.is_empty() {
-            for [check, member, expected, got] in &rows {
-                let [one, two, three] = widths;
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{check:one$}  {member:two$}  {expected:three$}  {got}");
-            }
-        }
-        for (what, reason) in skipped {
-            let _ = writeln!(text, "not checked: {what}: {reason}");
-        }
-        let count = differences.len();
-        let _ = write!(text, "{checks} requests, {count} differences from interface {INTERFACE}");
-        text
-    }
-
-    /// The report for programs
+    /// The report as JSON
     pub(super) fn to_json(&self, url: &str) -> String {
         let differences: Vec<Value> = self.differences.iter().map(Difference::to_json).collect();
         let skipped = self.skipped.iter();
         let skipped = skipped.map(|(what, reason)| json!({ "check": what, "reason": reason }));
-        json!({
+        let report = json!({
             "url": url,
             "interface": INTERFACE,
             "looks_like": self.looks_like(),
             "requests": self.checks,
             "differences": differences,
             "not_checked": skipped.collect::<Vec<Value>>(),
-        })
-        .to_string()
+        });
+        // A value always serializes.
+        serde_json::to_string_pretty(&report).unwrap_or_default()
     }
 }
 
 impl Difference {
-    fn row(&self) -> [String; 4] {
-        [&self.check, &self.member, &self.expected, &self.got].map(String::clone)
-    }
-
     fn to_json(&self) -> Value {
         let Self { check, member, expected, got } = self;
         json!({ "check": check, "member": member, "expected": expected, "got": got })
@@ -143,8 +114,7 @@ fn a_report_prints_no_control_characters_and_is_bounded() {
         report.differs_in("one", &number.to_string(), "\u{1b}[31m", &"x".repeat(10_000));
     }
     report.skip("another", "\r\n");
-    for text in [report.to_table("http://a"), report.to_json("http://a")] {
-        assert!(text.len() < 4_000 && !text.contains(['\u{1b}', '\r']), "{text}");
-    }
+    let text = report.to_json("http://a");
+    assert!(text.len() < 4_000 && !text.contains(['\u{1b}', '\r']), "{text}");
     assert!(report.differs());
 }

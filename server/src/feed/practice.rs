@@ -69,7 +69,7 @@ impl PracticeFeed {
             }
             if message.height >= head.height {
                 return Err(Failure::Usage(format!(
-                    "the store has another practice chain: its head, block {} {}, is not on the chain of --seed {seed}; give its seed, or another --store",
+                    "the store has another practice chain: its head, block {} {}, is not on the chain of --follow {PRACTICE}:{seed}; give its seed, or another --store",
                     head.height, head.hash
                 )));
             }

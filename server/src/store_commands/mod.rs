@@ -35,22 +35,13 @@ use crate::value_parsers;
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     /// Prints the heights, the versions and the sizes of the tables; reads the whole file
-    Info(InfoArgs),
+    Info(FileArgs),
     /// Reads every row and page, and prints what is wrong; exit code 1 if anything is
     Check(FileArgs),
     /// Makes the file as small as its rows allow
     Compact(FileArgs),
     /// Copies the store into a new file; works while a server has the file open (Unix)
     Backup(BackupArgs),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct InfoArgs {
-    #[command(flatten)]
-    store: FileArgs,
-    /// Prints the report as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -73,12 +64,7 @@ pub(crate) struct BackupArgs {
 pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
     match command {
         StoreCommand::Info(args) => {
-            let info = info(&args.store.file)?;
-            if args.json {
-                print_line(info_json(&info));
-            } else {
-                print_line(info_text(&info).trim_end());
-            }
+            print_line(format_args!("{:#}", info_json(&info(&args.file)?)));
             Ok(ExitCode::SUCCESS)
         }
         StoreCommand::Check(args) => {
@@ -105,7 +91,6 @@ fn read(path: &Path, verify: bool) -> Result<RedbSnapshot, OpenError> {
 
 /// The report of `info`
 struct Info {
-    path: PathBuf,
     bytes: u64,
     chain: ChainStatus,
     losses: Vec<AcceptedLoss>,
@@ -129,7 +114,7 @@ fn info(path: &Path) -> Result<Info, String> {
     };
     let tables: Result<Vec<TableInfo>, Error> = Table::ALL.into_iter().map(table).collect();
     let tables = tables.map_err(|error| error.to_string())?;
-    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, losses, tables })
+    Ok(Info { bytes: file_bytes(path)?, chain, losses, tables })
 }
 
 /// The version of the first row of a table
@@ -144,7 +129,7 @@ fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Erro
 }
 
 fn info_json(info: &Info) -> Value {
-    let Info { path: _, bytes, chain, losses, tables } = info;
+    let Info { bytes, chain, losses, tables } = info;
     let loss =
         |AcceptedLoss { time, text, .. }: &AcceptedLoss| json!({ "time": time, "text": text });
     let tables: Map<String, Value> = tables
@@ -173,46 +158,6 @@ fn info_json(info: &Info) -> Value {
         "accepted_losses": losses.iter().map(loss).collect::<Vec<Value>>(),
         "tables": tables,
     })
-}
-
-fn info_text(info: &Info) -> String {
-    let Info { path, bytes, chain, losses, tables } = info;
-    let height = |height: Option<u64>| height.map_or("-".to_owned(), |height| height.to_string());
-    let mut lines = vec![
-        format!("file            {}", path.display()),
-        format!("bytes           {bytes}"),
-        format!("format version  {}", milepost_redb::FORMAT_VERSION),
-        format!("chain           {}", chain.chain_id.as_deref().unwrap_or("-")),
-        format!("blocks          {}", chain.blocks),
-        format!("earliest        {}", height(chain.earliest.map(|block| block.height))),
-        format!("complete from   {}", height(chain.complete_from)),
-        format!("final           {}", height(chain.last_final.map(|block| block.height))),
-        format!("head            {}", height(chain.head.map(|block| block.height))),
-    ];
-    lines.extend(losses.iter().map(|AcceptedLoss { time, text, .. }| {
-        format!("accepted loss   {text} ({time} s after 1970)")
-    }));
-    lines.extend([
-        String::new(),
-        format!("{:<16}{:>8}{:>14}{:>16}{:>16}", "table", "version", "rows", "bytes", "in pages"),
-    ]);
-    lines.extend(tables.iter().map(|TableInfo { table, version, size }| {
-        let of_release = rows::version(*table);
-        let version = match version {
-            None => "-".to_owned(),
-            Some(version) if *version == of_release => version.to_string(),
-            Some(version) => format!("{version}, not {of_release}"),
-        };
-        format!(
-            "{:<16}{:>8}{:>14}{:>16}{:>16}",
-            table.name(),
-            version,
-            size.rows,
-            size.stored_bytes,
-            size.page_bytes,
-        )
-    }));
-    lines.join("\n")
 }
 
 fn compact(path: &Path) -> Result<ExitCode, String> {

@@ -34,7 +34,6 @@ const SPARE: usize = 100;
 const MAX_BUFFERED: u64 = 64 << 20;
 /// In the long run as many as there are connections
 const MAX_WAITING: u64 = 4_000;
-const MAX_WATCHES: u64 = 2_000;
 const CONNECTION: u64 = 64 << 10;
 const WAIT: u64 = 20_000;
 const WATCH: u64 = 5_000;
@@ -57,7 +56,7 @@ fn others_are_served_while_clients_attack() {
     host::set_file_limit((connections + 2 * SPARE) as u64);
     let max_connections = (connections + SPARE) as u64;
     let max_waiting = MAX_WAITING.max(max_connections);
-    let numbers = [max_connections, MAX_BUFFERED, max_waiting, MAX_WATCHES];
+    let numbers = [max_connections, MAX_BUFFERED, max_waiting];
     let numbers = numbers.map(|number| number.to_string());
     let log = tempfile::NamedTempFile::new().expect("a temporary file");
     let blocks = fixture::text(fixture::shared());
@@ -70,19 +69,14 @@ fn others_are_served_while_clients_attack() {
         &numbers[1],
         "--max-waiting",
         &numbers[2],
-        "--max-watches",
-        &numbers[3],
         "--timeout",
         "1h",
     ];
     let server = Server::start_logging(&args, log.reopen().expect("the file is there"));
     let bystander = Bystander::new(&server);
     let first = Usage::of(server.id()).resident;
-    let bound = first
-        + max_connections * CONNECTION
-        + 2 * MAX_BUFFERED
-        + max_waiting * WAIT
-        + MAX_WATCHES * WATCH;
+    let bound =
+        first + max_connections * CONNECTION + 2 * MAX_BUFFERED + max_waiting * (WAIT + WATCH);
     let ((), quiet) = bystander.watch(|| thread::sleep(Duration::from_secs(1)));
     println!("no attack");
     println!("  others are answered in  {}", quiet.delays);

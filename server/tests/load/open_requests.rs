@@ -59,7 +59,7 @@ fn requests_are_answered_from_a_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("practice.redb");
     let path = path.to_str().expect("a path in UTF-8");
-    check_responses(&["--follow", "practice", "--store", path]);
+    check_responses(&["--store", path]);
 }
 
 /// Sends requests for all transactions and milestones, and compares every response with the chain
@@ -231,8 +231,8 @@ fn within<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
 /// A server with the practice chain; started under the usual limit of open files, which would be
 /// too low for many requests
 fn practice_server(args: &[&str]) -> Server {
-    let seed = expected::SEED.to_string();
-    let common = ["--seed", &seed, "--timeout", "1h"];
+    let practice = format!("practice:{}", expected::SEED);
+    let common = ["--follow", &practice, "--timeout", "1h"];
     let start = || Server::start(&[&common, args].concat());
     // The connections of all tests that run at a time, and a margin.
     if *REQUESTS > FEW_REQUESTS {

@@ -96,7 +96,7 @@ fn run(blocks: &Arc<Blocks>, transport: Option<Transport>, count: usize) -> Run 
     let server = Server::start(
         &[
             ["--follow", &url, "--from", &from, "--feed-requests", "100000"].as_slice(),
-            &["--max-age", "1h", "--max-watches", "200000"],
+            &["--max-age", "1h", "--max-waiting", "200000"],
         ]
         .concat(),
     );

@@ -25,9 +25,10 @@ fn backfill(
     args: &[&str],
     code: i32,
 ) -> String {
-    let [from, to] = heights.map(|height| height.to_string());
-    let command = ["archive", "backfill", text(archive), text(blocks.files.path())];
-    printed(&[&command[..], &["--from", &from, "--to", &to], args].concat(), code)
+    let [from, to] = heights;
+    let heights = format!("--heights={from}-{to}");
+    let command = ["archive", "backfill", text(archive), text(blocks.files.path()), &heights];
+    printed(&[&command[..], args].concat(), code)
 }
 
 /// Rows of each table of transactions and blocks
@@ -46,9 +47,9 @@ fn two_halves_of_two_processes_are_one_whole() {
 
     // At the same time, each in a directory of its own.
     let spawn = |archive: &Path, heights: [u64; 2], jobs: &str| {
-        let [from, to] = heights.map(|height| height.to_string());
+        let [from, to] = heights;
         let args = ["archive", "backfill", text(archive), text(blocks.files.path())];
-        let range = ["--from", &from, "--to", &to, "--jobs", jobs];
+        let range = [&format!("--heights={from}-{to}"), "--jobs", jobs];
         command(&[&args[..], &range].concat()).stdout(Stdio::null()).spawn().unwrap()
     };
     let processes = [spawn(&half, [first, middle], "3"), spawn(&other, [middle + 1, last], "2")];
@@ -103,7 +104,7 @@ fn lines_of_the_log_name_the_part_that_they_are_about() {
     fs::write(blocks.files.path().join(format!("{}.json", wrong.height)), json).unwrap();
     let archive = directory.path().join("archive");
     let args = ["archive", "backfill", text(&archive), text(blocks.files.path()), "--jobs", "2"];
-    let range = ["--from", &heights[0], "--to", &heights[1]];
+    let range = [&*format!("--heights={}-{}", heights[0], heights[1])];
     let mut backfill = command(&[&args[..], &range].concat());
     let log = errors(&backfill.env("MILEPOST_LOG", "info").output().unwrap());
     let [of_writers, of_blocks] = ["writes to the archive", "hash"].map(|part| {
@@ -130,8 +131,8 @@ fn an_archive_is_filled_from_a_lake_in_an_object_store() {
         [("lake", url.as_str()), ("files", text(files.path()))].map(|source| {
             let (name, source) = source;
             let archive = directory.path().join(name);
-            let args =
-                ["archive", "backfill", text(&archive), source, "--from", &from, "--to", &to];
+            let heights = format!("--heights={from}-{to}");
+            let args = ["archive", "backfill", text(&archive), source, &heights];
             let report = printed(&args, 1);
             assert!(
                 report.contains(&format!(": {from}-{to} complete, 1 transactions open")),
@@ -157,10 +158,11 @@ fn an_archive_is_filled_from_a_feed_and_from_a_node_that_go_on() {
     for (number, message) in (0..).zip(&mut messages) {
         message.arrival_ms = 10 * number;
     }
-    let [from, to] = heights.map(|height| height.to_string());
+    let [from, to] = heights;
+    let range = format!("--heights={from}-{to}");
     let fill = |archive: &Path, source: &str, args: &[&str]| {
         let command = ["archive", "backfill", text(archive), "--follow", source];
-        let range = ["--from", &from, "--to", &to, "--feed-requests", "100000"];
+        let range = [&range, "--feed-requests", "100000"];
         let done = printed(&[&command[..], &range, args].concat(), 0);
         assert!(done.contains(&format!(": {from}-{to} complete, 0 transactions open")), "{done}");
     };
@@ -193,10 +195,10 @@ fn a_backfill_that_makes_no_sense_is_refused() {
     fs::write(directory.path().join("block.json"), b"{}").unwrap();
     let paths = ["archive", "backfill", text(&archive), text(directory.path())];
     for (args, problem) in [
-        (&["--from", "9", "--to", "8"][..], "--to 8 is below --from 9"),
-        (&["--from", "1", "--to", "8", "--retention", "blocks:5"], "--retention"),
-        (&["--from", "1", "--to", "8", "--jobs", "0"], "--jobs"),
-        (&["--from", "1", "--to", "8", "--follow", "mainnet"], "--follow"),
+        (&["--heights", "9-8"][..], "`9-8` is not FROM-TO"),
+        (&["--heights", "1-8", "--retention", "blocks:5"], "--retention"),
+        (&["--heights", "1-8", "--jobs", "0"], "--jobs"),
+        (&["--heights", "1-8", "--follow", "mainnet"], "--follow"),
     ] {
         let output = run(&[&paths[..], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -224,11 +226,10 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
     let before = stats(&wrong);
     let tags = entity_tags(&wrong, &transactions);
 
-    let [from, to] = [first, last].map(|height| height.to_string());
-    let repair = ["archive", "repair", text(&wrong), text(blocks.files.path()), "--from", &from];
-    let args = [&repair[..], &["--to", &to, "--jobs", "2"]].concat();
-    let half = (last - 1).to_string();
-    let half = printed(&[&repair[..], &["--to", &half]].concat(), 0);
+    let repair = ["archive", "repair", text(&wrong), text(blocks.files.path()), "--heights"];
+    let [all, half] = [last, last - 1].map(|end| format!("{first}-{end}"));
+    let args = [&repair[..], &[&all, "--jobs", "2"]].concat();
+    let half = printed(&[&repair[..], &[&half]].concat(), 0);
     assert!(half.contains(" rows replaced, 2 removed"), "{half}");
     assert_eq!(exchange_transactions(&wrong), replaced);
     let report = printed(&args, 0);

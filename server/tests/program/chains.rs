@@ -245,10 +245,6 @@ fn options_of_one_source_are_refused_with_another() {
             "--upstream does not go with --follow practice",
         ),
         (&["--follow", "practice", "--blocks", "x"], "--blocks does not go with --follow practice"),
-        (
-            &["--follow", "mainnet", "--seed", "2"],
-            "--seed: the practice chain does not run; --follow practice runs it",
-        ),
     ] {
         assert_start(templates, &["--store", "new.milepost"], args, &Ends(expected));
     }

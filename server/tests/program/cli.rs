@@ -11,6 +11,7 @@ fn invalid_arguments_are_rejected() {
         (&["serve", "--retention", "days:3"], "none of everything, blocks:N, epochs:N"),
         (&["serve", "--http-status", "201"], "neither node nor always-200"),
         (&["serve", "--cors", "a.example"], "is not an origin"),
+        (&["serve", "--follow", "practice:x"], "`x` is not a seed"),
         (&["serve", "--base-path", "near"], "is not a path such as /near"),
         (&["serve", "--max-batch", "0"], "not a number from 1 to"),
         (&["serve", "--max-id-bytes", "x"], "not a number from 1 to"),
@@ -19,7 +20,6 @@ fn invalid_arguments_are_rejected() {
         (&["status", "not-a-hash"], "not-a-hash"),
         (&["status"], "HASH"),
         (&["import", "--store", "x"], "PATH"),
-        (&["config", "--finality", "final", "--block-id", "1"], "cannot be used with"),
         (&["teleport"], "teleport"),
     ] {
         let output = run(args);
@@ -49,7 +49,6 @@ fn the_short_help_names_every_limit() {
         ("--max-id-bytes", "1024"),
         ("--max-wait", "60s"),
         ("--max-waiting", "100000"),
-        ("--max-watches", "100000"),
         ("--max-connections", "open files"),
         ("--timeout", "10s"),
     ] {

@@ -1,7 +1,6 @@
 //! Servers that share an archive in Cassandra, in a node that is started for the test.
 //!
-//! Built with the feature `cassandra` only; `cargo xtask verify cluster` runs it. Leaves out
-//! the loss of nodes under load, which the archive's own tests have.
+//! Built with the feature `cassandra` only; `cargo xtask verify cluster` runs it.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -87,8 +86,8 @@ fn servers_answer_from_one_cluster() {
 /// Two processes that fill one keyspace at the same time have what one process has; so has a copy
 fn check_commands(blocks: &Blocks, keyspace: &dyn Fn(&str) -> String) {
     let [whole, shared, copy] = ["whole", "shared", "copy"].map(keyspace);
-    let [from, to] = [0, 40].map(|number| blocks.messages[number].height.to_string());
-    let range = ["--from", &from, "--to", &to, text(blocks.files.path())];
+    let [from, to] = [0, 40].map(|number| blocks.messages[number].height);
+    let range = ["--heights", &format!("{from}-{to}"), text(blocks.files.path())];
     let backfill = |archive| [&["archive", "backfill", archive][..], &range].concat();
     printed(&backfill(&whole), 0);
     printed(&["archive", "init", &shared], 0);

@@ -13,13 +13,13 @@ fn height(server: &Server) -> u64 {
 fn a_practice_chain_continues_at_the_head_of_its_store() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("practice.milepost");
-    let server = Server::start(&["--store", text(&store), "--follow", "practice", "--seed", "5"]);
+    let server = Server::start(&["--store", text(&store), "--follow", "practice:5"]);
     let before = server.get("/status").json()["head"].clone();
     let earliest = server.get("/status").json()["earliest"].clone();
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
 
-    let server = Server::start(&["--store", text(&store), "--follow", "practice", "--seed", "5"]);
+    let server = Server::start(&["--store", text(&store), "--follow", "practice:5"]);
     let start = height(&server);
     assert!(before["height"].as_u64().is_some_and(|height| height <= start));
     assert_eq!(server.get("/status").json()["earliest"], earliest);
@@ -29,7 +29,7 @@ fn a_practice_chain_continues_at_the_head_of_its_store() {
     assert_eq!(server.ended().code(), Some(0));
 
     let other_seed = command(&["serve", "--listen", "127.0.0.1:0", "--store", text(&store)])
-        .args(["--follow", "practice", "--seed", "6"])
+        .args(["--follow", "practice:6"])
         .output()
         .unwrap();
     assert_eq!(other_seed.status.code(), Some(2));

@@ -242,7 +242,7 @@ fn faults_of_the_upstream_are_a_clear_error() {
 #[test]
 fn a_slow_upstream_is_given_up() {
     let upstream = Upstream::start(|_| Scripted::Silence);
-    let server = forward(&[&upstream.url()], &["--upstream-timeout", "100ms"]);
+    let server = forward(&[&upstream.url()], &["--max-wait", "100ms"]);
     let response = server.post("/", &block_call());
     assert_eq!(response.status, 503);
     assert_eq!(detail(&response), "upstream 1: no response within 0.1 s");

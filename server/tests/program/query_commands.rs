@@ -34,7 +34,7 @@ fn a_node_and_a_store_print_the_same() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["result"]["transaction"]["hash"], first.as_str());
 
-    for block in [&["--finality", "final"][..], &["--sync-checkpoint", "genesis"], &[]] {
+    for block in [&["final"][..], &["genesis"], &[]] {
         let config = |target: [&str; 2]| printed(&[&["config"], block, &target].concat());
         let from_node = config(["--url", &url]);
         assert!(from_node.contains("  \"chain_id\": \"practice\",\n"), "{from_node}");
@@ -49,8 +49,8 @@ fn the_exit_code_of_a_missing_result_is_1() {
     for (args, expected) in [
         (&["status", UNKNOWN, "--url", &url][..], "UNKNOWN_TRANSACTION"),
         (&["status", UNKNOWN, "a.near", "--wait-until", "FINAL", "--url", &url], "TIMEOUT_ERROR"),
-        (&["config", "--block-id", "7", "--url", &url], "UNKNOWN_BLOCK"),
-        (&["config", "--block-id", UNKNOWN, "--url", &url], "UNKNOWN_BLOCK"),
+        (&["config", "7", "--url", &url], "UNKNOWN_BLOCK"),
+        (&["config", UNKNOWN, "--url", &url], "UNKNOWN_BLOCK"),
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {}", errors(&output));
@@ -60,6 +60,6 @@ fn the_exit_code_of_a_missing_result_is_1() {
     let output = run(&["status", UNKNOWN, "--json", "--url", &url]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("UNKNOWN_TRANSACTION"));
-    let invalid = run(&["config", "--block-id", "no hash", "--url", &url]);
+    let invalid = run(&["config", "no hash", "--url", &url]);
     assert_eq!(invalid.status.code(), Some(2));
 }

@@ -1,8 +1,6 @@
 //! The handbook explains each text with which the server rejects a request or closes a WebSocket.
 //!
-//! The texts are the literals of the sources that answer requests. Left out are those that name a
-//! place in the request or the value of an option, since they explain themselves, and what is
-//! logged.
+//! The texts are the literals of the sources that answer requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};

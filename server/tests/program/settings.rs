@@ -118,7 +118,6 @@ fn a_file_of_settings_is_checked_without_a_server() {
             &[("MILEPOST_TIMEOUTS", "1s"), ("MILEPOST_ARCHIVE", "memory")],
             Err("MILEPOST_TIMEOUTS: no setting has such a variable"),
         ),
-        (&[("MILEPOST_ARCHIVE_BACKFILL_JOBS", "x"), ("MILEPOST_ARCHIVE", "memory")], Err("--jobs")),
         (&[], Err("--archive-backlog: there is no archive")),
     ] {
         for by_variable in [false, true] {

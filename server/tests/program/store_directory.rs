@@ -12,7 +12,7 @@ use crate::support::{Server, errors, run};
 
 /// What the file has
 fn info(store: &Path) -> Value {
-    serde_json::from_str(&printed(&["store", "info", text(store), "--json"], 0)).unwrap()
+    serde_json::from_str(&printed(&["store", "info", text(store)], 0)).unwrap()
 }
 
 #[test]
