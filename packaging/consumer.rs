@@ -3,8 +3,7 @@
 //!
 //! `cargo xtask packages` builds it outside of the workspace. The messages of a practice chain are
 //! read as those of a feed and go into a file, and one transaction is asked for until it is final;
-//! then an archive alone has to give the same answer. Leaves out a feed and a cluster, of which
-//! there is none: the address of a cluster is read, and that is all.
+//! then an archive alone has to give the same answer.
 
 use milepost::archive::{ArchiveLookup, ArchiveWriter, Origin, WithArchive, WriterId};
 use milepost::config::TrackedShards;

@@ -2,7 +2,7 @@
 //!
 //! A height is looked up on the chain that the node has now, and its block asked for by hash; so
 //! are the ancestors of a block after the node changed to another branch. One whole block is asked
-//! for at a time, as a node allows no more by default. Leaves out what a message contains.
+//! for at a time, as a node allows no more by default.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;

@@ -3,7 +3,7 @@
 //! The host keeps bytes and interprets none: which of several rows of one key is served, and if two
 //! contents are a conflict, is decided here. Rows that the host passes are copied before use; a
 //! return value other than 0, a row of a key that was not asked for and one that the sink refused
-//! are errors, and never taken for a missing row. Leaves out compression: rows are put plain.
+//! are errors, and never taken for a missing row.
 
 use core::ffi::c_void;
 use core::fmt;

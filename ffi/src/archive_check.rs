@@ -2,7 +2,7 @@
 //!
 //! The check is `milepost::archive::conformance`, the same for every archive, with threads that put
 //! and read at once. An archive that cannot be created fails the requirement that was being
-//! checked. Left out is what cannot be tested here: that rows survive the end of the process.
+//! checked.
 
 use core::ffi::c_void;
 

@@ -3,7 +3,6 @@
 //! After each commit final blocks are exported, and nothing is forgotten before it is durable in
 //! the archive. An archive that fails never fails an import: the engine keeps its blocks, up to a
 //! bound, and the next import tries again. No lock of the storage is held while it is called.
-//! Leaves out pauses between attempts, since the engine has no clock.
 
 use core::cell::RefCell;
 use core::hash::BuildHasher as _;

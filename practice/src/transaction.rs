@@ -1,6 +1,6 @@
 //! Transactions with a real encoding, hash and signature, so that their bytes can be submitted.
 //!
-//! A transaction has the result that is planned for it. Leaves out what is drawn at random.
+//! A transaction has the result that is planned for it.
 
 use alloc::string::String;
 use alloc::string::ToString as _;

@@ -2,8 +2,7 @@
 //!
 //! Results depend only on the seed and are the same on every platform and in every version:
 //! recorded vectors, instruction counts and seeds of the simulation depend on them. Has no
-//! dependencies and needs no `std`, so every crate can use it. Leaves out helpers of only one
-//! crate, and is never shipped.
+//! dependencies and needs no `std`, so every crate can use it.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -3,7 +3,7 @@
 //! The host's archive may be asynchronous, so nothing here calls it: its rows are handed in, and
 //! what is to be written is handed out. The writer goes on after an export only when the host says
 //! that all of it is durable; until then the same rows are exported again. The host keeps bytes and
-//! interprets none. Leaves out compression: rows are put plain.
+//! interprets none.
 
 use core::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,8 +1,6 @@
 //! The configuration of an endpoint, set before the endpoint is created.
 //!
-//! JavaScript checks what callers pass, so that the module has no texts of these errors. Left out
-//! is what only the package needs: timeouts come with each request, and verifiers are modules of
-//! their own.
+//! JavaScript checks what callers pass, so that the module has no texts of these errors.
 
 use milepost::config::TrackedShards;
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};

@@ -1,8 +1,7 @@
 //! Prints the public interfaces of the library crates, or their changes since a revision.
 //!
 //! `cargo public-api` lists every public item of a crate with all its features, one a line, as
-//! rustdoc sees it. Leaves out the C interface and the types of TypeScript: tests have their
-//! records.
+//! rustdoc sees it.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! The packages that a release publishes, each built, used as it is packed and asked one request.
 //!
-//! The crates, the Debian package and the image are here. Leaves out the npm package and the
-//! installed C library, which the checks `npm` and `install` test.
+//! The crates, the Debian package and the image are here.
 
 mod crates;
 mod debian;

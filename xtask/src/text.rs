@@ -1,7 +1,7 @@
 //! Spelling, and the layout of what is not Rust: JavaScript, TypeScript, CSS, HTML, C and C++.
 //!
 //! The programs are packages at fixed versions, which `cargo xtask setup text` installs; their
-//! settings are at the root, where editors look for them. Leaves out what programs write.
+//! settings are at the root, where editors look for them.
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! A feed with the URLs of neardata, over HTTP.
 //!
 //! Says which URL has what, and what a status means; caches are passed by a header and by a query
-//! that no cache has seen. Leaves out the members of a message.
+//! that no cache has seen.
 
 mod archive;
 

@@ -1,7 +1,7 @@
 //! Cost of a request through C, compared with the same request in Rust.
 //!
 //! Both answer from memory about one transaction and free the response within the measured time;
-//! their responses are compared first. Leaves out waiting, which needs no calls.
+//! their responses are compared first.
 
 use core::hint::black_box;
 use core::{ptr, slice};

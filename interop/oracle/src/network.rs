@@ -2,8 +2,7 @@
 //! node does.
 //!
 //! The genesis settings are defined here; everything that depends on the protocol version comes
-//! from the parameter files of the node's crates. Leaves out the list of validators, which no
-//! response contains.
+//! from the parameter files of the node's crates.
 
 use std::sync::LazyLock;
 

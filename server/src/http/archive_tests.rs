@@ -1,7 +1,6 @@
 //! A store that forgets, with an archive that can be slow or down, over real sockets.
 //!
-//! The exporter is called between blocks, so what is archived after each is known. Leaves out what
-//! archives do: they have tests of their own.
+//! The exporter is called between blocks, so what is archived after each is known.
 
 use alloc::sync::Arc;
 use core::num::NonZero;

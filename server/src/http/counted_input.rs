@@ -2,8 +2,7 @@
 //!
 //! The library keeps the frame that arrives and the fragments before it, so both are counted twice
 //! until the message is whole. Its buffer keeps the length of the longest frame, so afterwards the
-//! longest message goes on counting until the connection ends. Leaves out what is part of every
-//! connection: one read of [`BUFFER`] bytes.
+//! longest message goes on counting until the connection ends.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};

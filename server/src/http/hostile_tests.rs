@@ -1,8 +1,7 @@
 //! Clients of event streams and of requests that stop, come in floods or leave, over real sockets.
 //!
 //! What they hold is counted by watches and connections, and is nothing after they are gone;
-//! another client meanwhile gets all that it asks for. Leaves out WebSockets, which have tests of
-//! their own.
+//! another client meanwhile gets all that it asks for.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

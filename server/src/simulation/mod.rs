@@ -3,9 +3,7 @@
 //! A seed determines a practice chain, the faults of its feed, clients, and the processes of a
 //! server over one store. All of it is that of the program, on one thread with a clock that jumps;
 //! connections are pipes in memory. What a client gets is compared with a [`Model`](model::Model),
-//! in what it says and when it comes. Leaves out what the threads of an
-//! import do to each other (`tests/wait_handshake.rs`), sockets, archives, upstreams and
-//! WebSockets, and power failures within a commit (`tests/power-loss`).
+//! in what it says and when it comes.
 
 mod chain;
 mod clients;

@@ -1,7 +1,7 @@
 //! A circuit breaker: an upstream that fails is left alone for a while.
 //!
 //! After some failures in a row, or when the upstream asks for a pause, it opens. After the pause
-//! one request goes through in each further pause until one succeeds. Leaves out what a failure is.
+//! one request goes through in each further pause until one succeeds.
 
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 //!
 //! The engine looks at every request first, so what it answers costs nothing more. The body of a
 //! request is in memory within `--body-limit`; a response is passed on while it arrives, with the
-//! id of its request. Leaves out batches, submitted transactions and lookups of old ones.
+//! id of its request.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;

@@ -1,7 +1,7 @@
 //! Reading rows by key: one replica first, a majority before a row is said to be missing.
 //!
 //! The rows of a key are read in pages, so a large row or a hostile partition costs round trips and
-//! not memory of the node. Leaves out which of several rows is served, which the engine decides.
+//! not memory of the node.
 
 use core::ops::ControlFlow;
 

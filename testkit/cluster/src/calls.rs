@@ -1,7 +1,7 @@
 //! Calls of a load while nodes are stopped: how many were answered, how many failed, how long they
 //! took.
 //!
-//! A report is about what there was since the last one. Leaves out what a call returned.
+//! A report is about what there was since the last one.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 //! address.
 //!
 //! A transaction that was taken in is in one of the next blocks. Nothing of it is checked but its
-//! form, and it is executed as a transfer is. Leaves out accounts: every one exists.
+//! form, and it is executed as a transfer is.
 
 use core::iter;
 use std::io;

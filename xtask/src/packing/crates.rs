@@ -3,8 +3,7 @@
 //!
 //! Cargo packs all crates in one go and puts them into a registry of its own, so that crates which
 //! need each other are found there and nowhere else. Then, without a network, a small program is
-//! built against the packed files and run, and the server is installed and asked. Leaves out
-//! publishing, and calls of the crates for C and for JavaScript, which have packages of their own.
+//! built against the packed files and run, and the server is installed and asked.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! As root it is installed, its unit checked, its program started by the unit's command line as the
 //! unit's user, and the package purged, also after a failure. A machine that has the package
-//! already is left alone. Leaves out the start by systemd, which does not run in containers.
+//! already is left alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};

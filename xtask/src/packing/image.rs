@@ -2,8 +2,7 @@
 //!
 //! buildah builds it, without a network and without a service, and runs its program once as the
 //! image says: as a user without a name, with the store in the volume. What buildah keeps is in a
-//! directory of its own and removed at the end; the image stays as one file. Leaves out images for
-//! other processors, and the port, for which a free one is taken.
+//! directory of its own and removed at the end; the image stays as one file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

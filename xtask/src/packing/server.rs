@@ -1,7 +1,6 @@
 //! A server that was installed, on a loopback address, while it is asked.
 //!
-//! It runs the practice chain and ends when this is dropped, whatever happened. Leaves out what
-//! responses say, which is tested elsewhere: here one has a result, and there is a page.
+//! It runs the practice chain and ends when this is dropped, whatever happened.
 
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;

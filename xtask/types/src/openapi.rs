@@ -2,8 +2,7 @@
 //!
 //! The types of the chain are the components of the OpenRPC document. A test requires every route
 //! of `docs/HTTP.md`, and the tests of the server validate its responses. The server sets `servers`
-//! when it serves the document. Leaves out the page, and the feed for other servers, which is that
-//! of neardata.
+//! when it serves the document.
 
 mod blocks;
 mod request_context;

@@ -2,7 +2,7 @@
 //
 // After each import final blocks are exported, and the storage forgets none of them before it is
 // durable in the archive. An archive that fails never fails an import: the storage keeps its
-// blocks, up to a bound, and the next import tries again. Leaves out pauses between attempts.
+// blocks, up to a bound, and the next import tries again.
 
 import { StorageError, storageError } from "./errors.js";
 import { isBytes } from "./input.js";

@@ -1,7 +1,7 @@
 //! The shard of an account against the node's, in layouts of all versions.
 //!
 //! Layouts and accounts are generated. The accounts are the boundaries, those just before and after
-//! one, implicit accounts and others. Leaves out layouts that a node refuses to construct.
+//! one, implicit accounts and others.
 
 use milepost::codec::json::read;
 use milepost::config::ShardLayout;

@@ -3,7 +3,7 @@
 //! Whatever happens to the nodes, no row that was acknowledged is lost and none is read that was
 //! not put; a call either answers or fails, and works again by itself. How many calls fail is a
 //! figure and no verdict, since it depends on the machine. `cargo xtask verify cluster-faults` runs
-//! this. Leaves out the loss of a disk and of the network between nodes.
+//! this.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;

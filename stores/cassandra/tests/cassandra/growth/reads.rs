@@ -1,8 +1,7 @@
 //! What a read of an archive in a cluster costs as it grows.
 //!
 //! An archive is filled with small transactions and read at random, one at a time; every row has to
-//! be the one that was put. Times are printed and no verdict. Leaves out compression, which is done
-//! before a row comes here.
+//! be the one that was put. Times are printed and no verdict.
 
 use std::thread;
 use std::time::Instant;
