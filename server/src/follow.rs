@@ -288,8 +288,9 @@ impl Follow {
         let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
             log.observe(&event);
-            if let Event::Fetched { duration, .. } = event {
+            if let Event::Fetched { duration, source, .. } = event {
                 observing.metrics.block_step(BlockStep::Fetch, duration);
+                observing.verifier().set_source(source);
             }
             observed.observe(&event);
             if let Event::CatchUp { first, until: head, .. } = event {

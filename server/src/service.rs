@@ -380,6 +380,11 @@ impl Service {
         import_all(&importer, messages)
     }
 
+    /// The check of new blocks
+    pub(crate) const fn verifier(&self) -> &BlockVerifier {
+        &self.verifier
+    }
+
     /// Reads a block message, which needs nothing of the store; waits while the archive cannot be
     /// written and the store may not grow
     pub(crate) fn read_block(&self, message: &[u8]) -> Result<BlockImport, Error> {
