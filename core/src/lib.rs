@@ -119,13 +119,8 @@
 //! | feature | default | effect |
 //! |---|---|---|
 //! | `archive` | yes | [`archive`]: finalized transactions leave the storage for an archive |
-//! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
-//! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
-//! | `transaction-rules` | yes | checks submitted transactions by the configuration in force |
-//! | `verify` | yes | [`import::BlockVerifier`]: checks blocks against their own hashes |
-//! | `prove` | yes | `status::ProofQuery`: proofs of answers; with `verify` and `observe` |
-//! | `observe` | yes | `status::SummaryQuery`: how far a transaction is, without its result |
-//! | `watch` | yes | `Endpoint::watch`: reports the changes of transactions; with `observe` |
+//! | `signatures` | yes | verifies signatures of submitted transactions in all schemes, not ed25519 alone |
+//! | `watch` | yes | `Endpoint::watch`, `endpoint::WatchMap`: report the changes of transactions |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`, `archive::conformance`: tests that every storage and archive should pass |
 //!

@@ -27,7 +27,7 @@ mod feed_status;
 mod file_limit;
 mod finality;
 mod follow;
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod generated;

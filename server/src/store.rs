@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// A store in memory with these rows
-    #[cfg(any(test, feature = "fuzz"))]
+    #[cfg(any(test, feature = "internal-fuzz"))]
     pub(crate) fn with_rows(rows: MemoryStorage) -> Self {
         Self::new(Backend::Memory(RwLock::new(rows)))
     }

@@ -2,11 +2,16 @@
 //!
 //! Cargo builds a dependency once for the whole workspace, with every feature that any package
 //! asks for. A feature that only a test asks for is then in the tested library and not in the
-//! released one, where the same code may behave otherwise. Each such feature is listed here.
+//! released one, where the same code may behave otherwise. Each such feature is listed here. The
+//! documentation of the engine lists those of its own that users may choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
+
+use serde_json::Value;
+
+use crate::no_std::packages;
 
 /// What is released: the server and the library for C
 const RELEASED: [&[&str]; 2] =
@@ -18,9 +23,8 @@ const TESTED: [&str; 2] = ["--workspace", "--features=milepost-server/cassandra"
 /// Features of the tested build alone, by crate and reason
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("milepost", "conformance", "the kit for storages, which the tests of each storage run"),
-    ("milepost", "ed25519", "already there by the dependencies of the server"),
     ("milepost-protocol", "default", "the two features above it"),
-    ("milepost-protocol", "schema-docs", "texts in schemas, for the generator of types"),
+    ("milepost-protocol", "internal-schema-docs", "texts in schemas, for the generator of types"),
     ("tokio", "test-util", "a clock that tests of the server move; nothing else uses it"),
     ("bs58", "default std", "adds an implementation of `std::error::Error`"),
     ("base64", "default", "`std`, which the server has"),
@@ -94,4 +98,40 @@ fn the_tested_build_has_no_feature_that_the_released_ones_lack() {
     }
     assert!(leaked.is_empty(), "features that no release has: {leaked:?}");
     assert_eq!(exceptions, used, "each exception has a use");
+}
+
+/// The features of a package that users may choose, and whether each is on by default
+fn features_of(package: &Value) -> BTreeSet<(String, bool)> {
+    let features = package["features"].as_object().expect("features");
+    let default = features["default"].as_array().expect("features by default");
+    let names = features.keys().filter(|name| *name != "default" && !name.starts_with("internal-"));
+    names.map(|name| (name.clone(), default.iter().any(|it| it == name))).collect()
+}
+
+/// The features in the first column of a table, and whether its line says that each is on by default
+fn features_in_table(text: &str, header: &str) -> BTreeSet<(String, bool)> {
+    let lines = text.lines().map(|line| line.trim_start_matches("//! "));
+    let lines = lines.skip_while(|line| !line.starts_with(header)).skip(2);
+    let lines = lines.map_while(|line| line.strip_prefix("| `"));
+    let row = |line: &str| {
+        let (name, rest) = line.split_once('`').expect("a name");
+        (name.to_owned(), rest.starts_with(" (default)") || rest.starts_with(" | yes |"))
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn the_documentation_lists_the_features_of_the_manifests() {
+    let packages = packages();
+    for (name, documentation, header) in [
+        ("milepost", "core/src/lib.rs", "| feature | default | effect |"),
+        ("milepost-protocol", "protocol/README.md", "| feature | effect |"),
+    ] {
+        let package = packages.iter().find(|package| package["name"] == name).expect(name);
+        let features = features_of(package);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(documentation);
+        let text = std::fs::read_to_string(path).expect(documentation);
+        assert_eq!(features, features_in_table(&text, header), "{documentation}");
+        assert!((1..=5).contains(&features.len()), "{name} has {} features", features.len());
+    }
 }

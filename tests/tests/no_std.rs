@@ -23,7 +23,8 @@ const HOSTS: [&str; 7] = [
 /// The prefix of the names of the node's crates
 const NODE_PREFIX: &str = "near-";
 
-fn packages() -> Vec<Value> {
+/// The packages of the workspace, as `cargo metadata` prints them
+pub(crate) fn packages() -> Vec<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--no-deps"])

@@ -335,8 +335,8 @@ fn utf8(bytes: &[u8]) -> Result<&str, EngineError> {
 
 /// Panics if the message asks for it, in builds for the tests of panics
 fn panic_on_request(message: &[u8]) {
-    #[cfg(feature = "test-panic")]
+    #[cfg(feature = "internal-test-panic")]
     assert_ne!(message, b"panic", "the test asked for a panic");
-    #[cfg(not(feature = "test-panic"))]
+    #[cfg(not(feature = "internal-test-panic"))]
     let _ = message;
 }

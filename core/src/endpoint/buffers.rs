@@ -37,7 +37,6 @@ impl Buffers {
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
-        #[cfg_attr(not(feature = "validity"), expect(unused_mut, reason = "of validity"))]
         let (mut call, attempt) = StatusCall::new(id, request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
@@ -62,7 +61,6 @@ impl Buffers {
             }
         };
         let is_checked = status.is_none() && attempt.is_signed();
-        #[cfg(feature = "track-shards")]
         let is_checked = is_checked || call.depends_on_shards(status.as_ref(), settings);
         if is_checked {
             let walk = status.and_then(|status| status.into_buffers());
@@ -76,7 +74,6 @@ impl Buffers {
         }
         let generation = query.generation();
         let evaluation = call.evaluate(status.as_ref(), None, &attempt, settings, out);
-        #[cfg(feature = "validity")]
         if let AttemptResult::Unmet(_) = evaluation {
             // Without a check, as it is in a block, this cannot fail.
             let _ = call.retain_validity(status.as_ref(), &attempt, None);

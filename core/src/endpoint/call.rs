@@ -9,10 +9,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::config_check::{CheckQuery, ConfigCheck, ReadCheck};
-#[cfg(feature = "track-shards")]
 use super::shard_check::ShardCheck;
-#[cfg(not(feature = "track-shards"))]
-use super::status_call::ShardCheck;
 use super::status_call::{Attempt, AttemptResult, StatusCall};
 use super::{EndReason, Response, Settings};
 use crate::Error;
@@ -234,7 +231,6 @@ impl Call {
             }
             AttemptResult::PermanentResponse(kind) => Self::Answered(Response { body, kind }, None),
             AttemptResult::Unmet(condition) => {
-                #[cfg(feature = "validity")]
                 if let Err(error) = call.retain_validity(status, attempt, check) {
                     return Self::Answered(internal_error(&call.id, &error), None);
                 }

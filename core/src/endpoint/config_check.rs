@@ -5,17 +5,13 @@
 //! canonical and no block since is missing: then it is in none of them, and no block on top of the
 //! head can include it. A base block that is unknown, on a fork or below a gap proves nothing.
 
-#[cfg(feature = "transaction-rules")]
 use alloc::string::{String, ToString};
 
-#[cfg(feature = "transaction-rules")]
-use crate::config::TransactionRules;
-use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig};
+use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig, TransactionRules};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord};
 use crate::storage::{Key, Table};
-#[cfg(feature = "transaction-rules")]
 use crate::transaction::EncodedTransaction;
 use crate::{Error, ErrorKind};
 
@@ -34,7 +30,6 @@ pub(super) struct ReadCheck {
 pub(super) struct ConfigCheck {
     pub(super) config: ConfigResult,
     /// The heights of the base block and of the head, if no block after the base block is missing
-    #[cfg_attr(not(feature = "transaction-rules"), expect(dead_code, reason = "of the rules"))]
     heights: Option<(BlockHeight, BlockHeight)>,
 }
 
@@ -68,10 +63,6 @@ impl Restartable for ReadCheck {
 
 impl ConfigCheck {
     /// The text of the configuration, if one is in force
-    #[cfg_attr(
-        not(any(feature = "track-shards", feature = "transaction-rules")),
-        expect(dead_code, reason = "of the checks")
-    )]
     pub(super) fn text(&self) -> Result<Option<&str>, Error> {
         let ConfigResult::InForce(row) = &self.config else { return Ok(None) };
         let text = str::from_utf8(ConfigRecord::decode(row)?.fragment);
@@ -80,7 +71,6 @@ impl ConfigCheck {
 
     /// The first rule that the transaction violates, as the JSON of an `InvalidTxError`; as a node
     /// does, expiry is looked at before everything else
-    #[cfg(feature = "transaction-rules")]
     pub(super) fn violation(&self, signed: &EncodedTransaction) -> Result<Option<String>, Error> {
         let Some(rules) = self.rules()? else { return Ok(None) };
         if self.heights.is_some_and(|(base, head)| rules.is_expired(base, head)) {
@@ -90,13 +80,11 @@ impl ConfigCheck {
     }
 
     /// The rules of the configuration, if one is in force
-    #[cfg(feature = "transaction-rules")]
     pub(super) fn rules(&self) -> Result<Option<TransactionRules>, Error> {
         self.text()?.map(TransactionRules::read).transpose()
     }
 
     /// The heights of the base block and of the head, if the transaction is in no block up to it
-    #[cfg(feature = "validity")]
     pub(super) const fn heights(&self) -> Option<(BlockHeight, BlockHeight)> {
         self.heights
     }

@@ -7,10 +7,11 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::panic::UnwindSafe;
 
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
-#[cfg(feature = "validity")]
 use super::validity_map::ValidityMap;
 #[cfg(feature = "watch")]
 use super::watches::Watches;
@@ -24,17 +25,10 @@ use crate::ErrorKind;
 #[cfg(feature = "archive")]
 use crate::archive::{ArchiveLookup, ArchiveWriter};
 use crate::config::ConfigImport;
-use crate::import::{BlockImport, ChainUpdate, ImportSettings};
-#[cfg(feature = "verify")]
-use crate::import::{BlockVerifier, VerifyMode};
-use crate::primitives::BlockHeight;
-#[cfg(feature = "observe")]
-use crate::primitives::CryptoHash;
+use crate::import::{BlockImport, BlockVerifier, ChainUpdate, ImportSettings, VerifyMode};
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::Request;
-#[cfg(feature = "observe")]
-use crate::status::SummaryQuery;
-#[cfg(feature = "prove")]
-use crate::status::{ProofEnd, ProofQuery};
+use crate::status::{ProofEnd, ProofQuery, SummaryQuery};
 use crate::storage::{OptimisticQuery, Row, Snapshot};
 use crate::waiting::{RequestHandle, WaiterMap};
 
@@ -142,7 +136,7 @@ pub(super) struct Waiting<T> {
 ///
 /// In both ways a host may stop polling at any time and hand in something else.
 ///
-/// With the feature `validity`, a request that contains a signed transaction and waits for it also
+/// A request that contains a signed transaction and waits for it also
 /// ends once the transaction can never be included any more, with `INVALID_TRANSACTION`: it has
 /// expired, or a final block that came in during the wait has a transaction with the same access
 /// key and at least its nonce. Both need that no block since its base block is missing.
@@ -153,13 +147,16 @@ pub struct Endpoint<T = ()> {
     operations: Operations<T>,
     pub(super) outputs: VecDeque<Output<T>>,
     pub(super) stopping: bool,
-    #[cfg(feature = "validity")]
     pub(super) validity: ValidityMap,
-    #[cfg(feature = "verify")]
-    verifier: BlockVerifier,
+    /// Reads a block message that is to be imported
+    read_block: Box<ReadBlock>,
     #[cfg(feature = "watch")]
     pub(super) watches: Watches,
 }
+
+/// A reader of block messages, and perhaps of what their hashes prove
+type ReadBlock =
+    dyn FnMut(&[u8], ImportSettings) -> Result<BlockImport, Error> + Send + Sync + UnwindSafe;
 
 impl<T> core::fmt::Debug for Endpoint<T> {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -182,10 +179,8 @@ impl<T> Endpoint<T> {
             operations: Operations::new(),
             outputs: VecDeque::new(),
             stopping: false,
-            #[cfg(feature = "validity")]
             validity: ValidityMap::default(),
-            #[cfg(feature = "verify")]
-            verifier: BlockVerifier::default(),
+            read_block: Box::new(BlockImport::new),
             #[cfg(feature = "watch")]
             watches: Watches::new(wait_config.hash_seed),
         }
@@ -195,10 +190,10 @@ impl<T> Endpoint<T> {
     ///
     /// [`handle_block`](Self::handle_block) refuses a wrong block with
     /// [`VerifyMode::Strict`]; the summary of an import has the result.
-    #[cfg(feature = "verify")]
     #[must_use]
     pub fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
-        self.verifier = BlockVerifier::new(mode);
+        let mut verifier = BlockVerifier::new(mode);
+        self.read_block = Box::new(move |message, settings| verifier.read(message, settings).1);
         self
     }
 
@@ -286,10 +281,7 @@ impl<T> Endpoint<T> {
         message: &[u8],
         settings: &ImportSettings,
     ) -> Result<RequestHandle, Error> {
-        #[cfg(feature = "verify")]
-        let import = BlockImport::verified(message, *settings, &mut self.verifier)?;
-        #[cfg(not(feature = "verify"))]
-        let import = BlockImport::new(message, *settings)?;
+        let import = (self.read_block)(message, *settings)?;
         Ok(self.start(OperationKind::Block(Box::new(import))))
     }
 
@@ -317,7 +309,7 @@ impl<T> Endpoint<T> {
     pub fn handle_chain_query(&mut self) -> RequestHandle {
         let isolation = self.engine.settings().isolation;
         let query = OptimisticQuery::new(ChainQuery::new(), isolation);
-        self.start(OperationKind::Chain(Box::new(query)))
+        self.start(OperationKind::query(query, Completion::Chain))
     }
 
     /// When requests that are handed in from now on ask the archive, as
@@ -337,14 +329,14 @@ impl<T> Endpoint<T> {
     #[cfg(feature = "archive")]
     pub fn handle_export_query(&mut self, writer: &ArchiveWriter) -> RequestHandle {
         let query = OptimisticQuery::new(writer.export(), self.engine.settings().isolation);
-        self.start(OperationKind::Export(Box::new(query)))
+        let complete = |export: Option<_>| Completion::Export(export.map(Box::new));
+        self.start(OperationKind::query(query, complete))
     }
 
     /// Observes a transaction once, with rows that the host supplies; ends in
     /// [`Output::Completed`]
     ///
     /// The archive is asked only if the storage does not know the transaction.
-    #[cfg(feature = "observe")]
     pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
         let settings = self.engine.settings();
         let query = SummaryQuery::new(transaction, settings.max_receipts);
@@ -355,19 +347,20 @@ impl<T> Endpoint<T> {
             ArchiveLookup::Unknown | ArchiveLookup::Unfinished => ArchiveLookup::Unknown,
         });
         let query = OptimisticQuery::new(query, settings.isolation);
-        self.start(OperationKind::Observation(Box::new(query)))
+        let complete = |observation| Completion::Observation(Arc::new(observation));
+        self.start(OperationKind::query(query, complete))
     }
 
     /// Asks for the proof of the answer about a transaction, with rows that the host supplies, as
     /// [`Engine::prove`] makes it; ends in [`Output::Completed`]
-    #[cfg(feature = "prove")]
     pub fn handle_proof_query(&mut self, transaction: CryptoHash, end: ProofEnd) -> RequestHandle {
         let settings = self.engine.settings();
         let query = ProofQuery::new(transaction, settings.max_receipts, end);
         #[cfg(feature = "archive")]
         let query = query.with_archive(settings.archive);
         let query = OptimisticQuery::new(query, settings.isolation);
-        self.start(OperationKind::Proof(Box::new(query)))
+        let complete = |proof: Option<_>| Completion::Proof(proof.map(Arc::new));
+        self.start(OperationKind::query(query, complete))
     }
 
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
@@ -415,10 +408,8 @@ impl<T> Endpoint<T> {
     /// Takes in what a block changed, after its commit, when the host imports by itself, and wakes
     /// the requests that it affects
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
-        #[cfg(feature = "validity")]
         let before = self.waiters.generation();
         self.waiters.handle_chain_update(update);
-        #[cfg(feature = "validity")]
         for handle in self.validity.handle_chain_update(update, before) {
             self.waiters.wake_request(handle);
         }
@@ -472,9 +463,7 @@ impl<T> Endpoint<T> {
                 self.take(handle, progress);
             } else if let Some(wakeup) = self.waiters.poll_wakeup() {
                 let Waiting { request, evaluator, tag } = wakeup.request;
-                #[cfg(feature = "validity")]
                 let mut request = request;
-                #[cfg(feature = "validity")]
                 self.validity.set_used(&mut request);
                 let end_reason = match wakeup.expired {
                     _ if self.stopping => Some(EndReason::Shutdown),
@@ -532,7 +521,6 @@ impl<T> Endpoint<T> {
 
     /// Removes a request; returns whether there was one
     fn remove(&mut self, handle: RequestHandle) -> bool {
-        #[cfg(feature = "validity")]
         self.validity.remove(handle);
         self.waiters.remove(handle)
     }

@@ -17,12 +17,9 @@ use crate::archive::{ArchiveLookup, ArchivedBlock, ArchivedReceipt};
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
-#[cfg(feature = "prove")]
 use crate::proof::AnswerProof;
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
-#[cfg(feature = "observe")]
 use crate::status::{Observation, SummaryQuery};
-#[cfg(feature = "prove")]
 use crate::status::{ProofEnd, ProofQuery};
 use crate::storage::restartable::RestartableQuery;
 use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
@@ -397,7 +394,6 @@ impl Engine {
     /// # Errors
     ///
     /// The storage's error, a corrupt row, or more receipts than the settings allow.
-    #[cfg(feature = "observe")]
     pub fn observe(
         &self,
         transaction: CryptoHash,
@@ -423,7 +419,6 @@ impl Engine {
     /// is not in the stored chain (`Value`), more than
     /// [`MAX_PROOF_HEADERS`](crate::proof::MAX_PROOF_HEADERS) blocks (`Limit`), or a block that is
     /// not kept, or was imported without a check against its hash (`Usage`).
-    #[cfg(feature = "prove")]
     pub fn prove(
         &self,
         transaction: CryptoHash,

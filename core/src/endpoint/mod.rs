@@ -34,9 +34,8 @@ mod request_options;
 mod request_query;
 mod response;
 mod settings;
-#[cfg(feature = "track-shards")]
 mod shard_check;
-#[cfg(all(test, feature = "track-shards"))]
+#[cfg(test)]
 mod shard_tests;
 mod status_call;
 mod suspend;
@@ -44,9 +43,7 @@ mod suspend;
 mod tests;
 #[cfg(test)]
 mod unknown_tests;
-#[cfg(feature = "validity")]
 mod validity;
-#[cfg(feature = "validity")]
 mod validity_map;
 mod wait_config;
 mod watch_event;

@@ -7,21 +7,14 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-#[cfg(feature = "observe")]
-use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 
 use hashbrown::HashTable;
 
-use super::{ChainQuery, Completion, RequestQuery, RequestState};
-#[cfg(feature = "archive")]
-use crate::archive::ExportQuery;
+use super::{Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
-#[cfg(feature = "prove")]
-use crate::status::ProofQuery;
-#[cfg(feature = "observe")]
-use crate::status::SummaryQuery;
 use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
@@ -50,13 +43,7 @@ pub(super) enum OperationKind<T> {
     },
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
-    Chain(Box<OptimisticQuery<ChainQuery>>),
-    #[cfg(feature = "archive")]
-    Export(Box<OptimisticQuery<ExportQuery>>),
-    #[cfg(feature = "observe")]
-    Observation(Box<OptimisticQuery<SummaryQuery>>),
-    #[cfg(feature = "prove")]
-    Proof(Box<OptimisticQuery<ProofQuery>>),
+    Query(Box<dyn CompletingQuery>),
     /// Its batch was handed out
     Committing(Box<Completion>),
 }
@@ -189,13 +176,7 @@ impl<T> Operations<T> {
             OperationKind::Request { query, .. } => query.supply_rows(rows)?,
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
-            OperationKind::Chain(query) => query.supply_rows(rows)?,
-            #[cfg(feature = "archive")]
-            OperationKind::Export(query) => query.supply_rows(rows)?,
-            #[cfg(feature = "observe")]
-            OperationKind::Observation(query) => query.supply_rows(rows)?,
-            #[cfg(feature = "prove")]
-            OperationKind::Proof(query) => query.supply_rows(rows)?,
+            OperationKind::Query(query) => query.supply_rows(rows)?,
             OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
         }
         operation.awaits_rows = false;
@@ -272,24 +253,61 @@ fn needs_no_rows(handle: RequestHandle) -> Error {
 }
 
 /// What a query returns
-enum Poll {
+pub(super) enum Poll {
     Rows(Vec<Key>),
     Commit(Batch, Completion),
     Completed(Completion),
     Evaluated(RequestState),
 }
 
-impl<T> OperationKind<T> {
+/// A query that changes nothing, and completes its operation
+///
+/// Behind a trait, so that a program has those alone that it asks for.
+pub(super) trait CompletingQuery: fmt::Debug + Send + Sync {
+    fn poll(&mut self) -> Result<Poll, Error>;
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error>;
+}
+
+/// A query, and the completion of its output
+struct Completing<Q: Query> {
+    query: Q,
+    complete: fn(Q::Output) -> Completion,
+}
+
+impl<Q: Query + fmt::Debug + Send + Sync> CompletingQuery for Completing<Q> {
     fn poll(&mut self) -> Result<Poll, Error> {
-        fn step<Q: Query>(
-            query: &mut Q,
-            done: impl FnOnce(Q::Output) -> Poll,
-        ) -> Result<Poll, Error> {
-            Ok(match query.poll()? {
-                Step::NeedRows(keys) => Poll::Rows(keys.to_vec()),
-                Step::Done(output) => done(output),
-            })
-        }
+        let complete = self.complete;
+        step(&mut self.query, |output| Poll::Completed(complete(output)))
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.query.supply_rows(rows)
+    }
+}
+
+impl<Q: Query + fmt::Debug> fmt::Debug for Completing<Q> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.query.fmt(formatter)
+    }
+}
+
+fn step<Q: Query>(query: &mut Q, done: impl FnOnce(Q::Output) -> Poll) -> Result<Poll, Error> {
+    Ok(match query.poll()? {
+        Step::NeedRows(keys) => Poll::Rows(keys.to_vec()),
+        Step::Done(output) => done(output),
+    })
+}
+
+impl<T> OperationKind<T> {
+    /// A query that changes nothing, whose output completes the operation
+    pub(super) fn query<Q>(query: Q, complete: fn(Q::Output) -> Completion) -> Self
+    where
+        Q: Query + fmt::Debug + Send + Sync + 'static,
+    {
+        Self::Query(Box::new(Completing { query, complete }))
+    }
+
+    fn poll(&mut self) -> Result<Poll, Error> {
         match self {
             Self::Request { query, .. } => step(&mut **query, Poll::Evaluated),
             Self::Block(query) => step(&mut **query, |(batch, summary)| {
@@ -299,21 +317,7 @@ impl<T> OperationKind<T> {
                 let deviations = query.deviations().clone();
                 step(&mut **query, |batch| Poll::Commit(batch, Completion::Config(deviations)))
             }
-            Self::Chain(query) => {
-                step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))
-            }
-            #[cfg(feature = "archive")]
-            Self::Export(query) => step(&mut **query, |export| {
-                Poll::Completed(Completion::Export(export.map(Box::new)))
-            }),
-            #[cfg(feature = "observe")]
-            Self::Observation(query) => step(&mut **query, |observation| {
-                Poll::Completed(Completion::Observation(Arc::new(observation)))
-            }),
-            #[cfg(feature = "prove")]
-            Self::Proof(query) => {
-                step(&mut **query, |proof| Poll::Completed(Completion::Proof(proof.map(Arc::new))))
-            }
+            Self::Query(query) => query.poll(),
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }

@@ -5,7 +5,6 @@
 
 #[cfg(feature = "archive")]
 use alloc::boxed::Box;
-#[cfg(feature = "observe")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -14,9 +13,7 @@ use crate::Error;
 #[cfg(feature = "archive")]
 use crate::archive::Export;
 use crate::import::ImportSummary;
-#[cfg(feature = "prove")]
 use crate::proof::AnswerProof;
-#[cfg(feature = "observe")]
 use crate::status::Observation;
 use crate::storage::{Batch, Key};
 use crate::views::Deviations;
@@ -114,9 +111,7 @@ pub enum Completion {
     #[cfg(feature = "archive")]
     Export(Option<Box<Export>>),
     /// What was seen of a transaction
-    #[cfg(feature = "observe")]
     Observation(Arc<Observation>),
     /// The proof of an answer; `None` if no stored block confirms an outcome
-    #[cfg(feature = "prove")]
     Proof(Option<Arc<AnswerProof>>),
 }

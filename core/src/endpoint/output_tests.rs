@@ -287,7 +287,6 @@ fn each_request_has_its_own_timeout() {
 }
 
 /// Imports a block message over a storage of its own
-#[cfg(feature = "verify")]
 fn import(
     endpoint: &mut Endpoint,
     storage: &mut MemoryStorage,
@@ -314,7 +313,6 @@ fn import(
     }
 }
 
-#[cfg(feature = "verify")]
 #[test]
 fn a_wrong_block_is_refused_reported_or_not_checked() {
     use crate::import::VerifyMode;

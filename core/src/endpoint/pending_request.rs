@@ -12,7 +12,6 @@ use core::mem;
 use super::call::{Call, PendingCall, RetainedCall};
 use super::end_reason::StaleRows;
 use super::status_call::StatusCall;
-#[cfg(feature = "validity")]
 use super::validity::Validity;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
@@ -211,7 +210,6 @@ impl BatchEntry {
 
 impl RetainedRequest {
     /// What is retained of the transactions that may become invalid, of the calls that wait
-    #[cfg(feature = "validity")]
     pub(super) fn validities_mut(&mut self) -> impl Iterator<Item = &mut Validity> {
         let (single, batch) = match &mut self.calls {
             RetainedCalls::One(call) => (Some(call), &mut [][..]),

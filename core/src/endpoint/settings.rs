@@ -6,7 +6,6 @@
 
 #[cfg(feature = "archive")]
 use crate::archive::ArchiveLookup;
-#[cfg(feature = "track-shards")]
 use crate::config::TrackedShards;
 use crate::rpc::Limits;
 use crate::storage::Isolation;
@@ -51,7 +50,6 @@ pub struct Settings {
     /// block and its account is of another shard, or if a receipt that it would wait for is to an
     /// account of another shard, by the configuration in force at the head. A request that is not
     /// answered by rows reads that configuration each time it is evaluated.
-    #[cfg(feature = "track-shards")]
     pub track_shards: TrackedShards,
 }
 
@@ -79,7 +77,6 @@ impl Default for Settings {
             isolation: Isolation::Snapshot,
             #[cfg(feature = "archive")]
             archive: ArchiveLookup::Never,
-            #[cfg(feature = "track-shards")]
             track_shards: TrackedShards::ALL,
         }
     }
@@ -150,7 +147,6 @@ impl Settings {
     }
 
     /// These settings for a feed of these shards
-    #[cfg(feature = "track-shards")]
     #[must_use]
     pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
         self.track_shards = track_shards;

@@ -11,19 +11,14 @@ use core::mem;
 
 use super::call::{Call, RunningCall, write_error};
 use super::config_check::ConfigCheck;
-#[cfg(feature = "track-shards")]
 use super::shard_check::ShardCheck;
-#[cfg(feature = "validity")]
 use super::validity::Validity;
 use super::{EndReason, Settings, UnknownTransaction};
 use crate::Error;
 #[cfg(feature = "archive")]
 use crate::archive::ArchiveLookup;
-#[cfg(feature = "track-shards")]
 use crate::primitives::AccountId;
 use crate::primitives::CryptoHash;
-#[cfg(not(feature = "track-shards"))]
-use crate::primitives::ShardId;
 use crate::rpc::{
     self, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause, TransactionRef,
 };
@@ -49,10 +44,8 @@ pub(super) struct StatusCall {
     wait_until: Milestone,
     receipts: bool,
     /// The account in the request, if not all shards are tracked
-    #[cfg(feature = "track-shards")]
     sender: Option<AccountId>,
     /// Whether the transaction can still be included, if the request contained it and waits
-    #[cfg(feature = "validity")]
     validity: Option<Box<Validity>>,
 }
 
@@ -76,37 +69,10 @@ impl Attempt {
     /// configuration demands, then the signature, unless the build lacks its scheme
     pub(super) fn violation(&self, check: Option<&ConfigCheck>) -> Result<Option<String>, Error> {
         let Some(signed) = &self.signed else { return Ok(None) };
-        #[cfg(feature = "transaction-rules")]
         if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
             return Ok(Some(violation));
         }
-        #[cfg(not(feature = "transaction-rules"))]
-        let _ = check;
         Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
-    }
-}
-
-/// The check of shards, which this build lacks
-#[cfg(not(feature = "track-shards"))]
-pub(super) struct ShardCheck;
-
-#[cfg(not(feature = "track-shards"))]
-impl ShardCheck {
-    pub(super) const fn new(
-        _: &StatusCall,
-        _: Option<&TransactionStatus>,
-        _: &ConfigCheck,
-        _: &Settings,
-    ) -> Result<Self, RpcError> {
-        Ok(Self)
-    }
-
-    pub(super) const fn untracked(&self) -> Option<ShardId> {
-        None
-    }
-
-    const fn lacks_bodies(&self) -> bool {
-        false
     }
 }
 
@@ -126,10 +92,7 @@ impl StatusCall {
         request: StatusRequest,
         settings: &Settings,
     ) -> (Self, Attempt) {
-        #[cfg(not(feature = "track-shards"))]
-        let _ = settings;
         let StatusRequest { transaction, wait_until, receipts } = request;
-        #[cfg(feature = "track-shards")]
         let sender = match &transaction {
             _ if settings.track_shards.is_all() => None,
             TransactionRef::Hash { sender, .. } => sender.clone(),
@@ -140,27 +103,16 @@ impl StatusCall {
             TransactionRef::Signed(signed) => (signed.hash(), Some(signed)),
         };
         let attempt = Attempt { is_first: true, signed, end_reason: None };
-        let call = Self {
-            id,
-            hash,
-            wait_until,
-            receipts,
-            #[cfg(feature = "track-shards")]
-            sender,
-            #[cfg(feature = "validity")]
-            validity: None,
-        };
+        let call = Self { id, hash, wait_until, receipts, sender, validity: None };
         (call, attempt)
     }
 
     /// The account in the request, if not all shards are tracked
-    #[cfg(feature = "track-shards")]
     pub(super) fn sender(&self) -> Option<&str> {
         self.sender.as_ref().map(AccountId::as_str)
     }
 
     /// The receipts that the call waits for: the text of each, if its body is known
-    #[cfg(feature = "track-shards")]
     pub(super) fn awaited_receipts<'status>(
         &self,
         status: &'status TransactionStatus,
@@ -176,15 +128,10 @@ impl StatusCall {
         settings: &Settings,
     ) -> bool {
         let is_checked = status.is_none() && self.base_to_check(attempt).is_some();
-        #[cfg(feature = "track-shards")]
-        let is_checked = is_checked || self.depends_on_shards(status, settings);
-        #[cfg(not(feature = "track-shards"))]
-        let _ = settings;
-        is_checked
+        is_checked || self.depends_on_shards(status, settings)
     }
 
     /// Whether it has to be known which shards are tracked before the call can be answered
-    #[cfg(feature = "track-shards")]
     pub(super) fn depends_on_shards(
         &self,
         status: Option<&TransactionStatus>,
@@ -220,9 +167,7 @@ impl StatusCall {
     pub(super) fn take(&mut self) -> Self {
         Self {
             id: mem::take(&mut self.id),
-            #[cfg(feature = "track-shards")]
             sender: self.sender.take(),
-            #[cfg(feature = "validity")]
             validity: self.validity.take(),
             ..*self
         }
@@ -230,30 +175,21 @@ impl StatusCall {
 
     /// The base block of the transaction, if that has to be checked unless it is in a block
     pub(super) fn base_to_check(&self, attempt: &Attempt) -> Option<CryptoHash> {
-        #[cfg(feature = "transaction-rules")]
         if let Some(signed) = &attempt.signed {
             return Some(signed.decode().transaction().block_hash);
         }
-        #[cfg(feature = "validity")]
         if let (Some(validity), None) = (&self.validity, attempt.end_reason) {
             return Some(validity.base());
         }
-        #[cfg(not(feature = "transaction-rules"))]
-        let _ = attempt;
         None
     }
 
     /// Why a transaction that is in no block can never be included, if that is known
-    #[cfg_attr(
-        not(feature = "validity"),
-        expect(clippy::needless_pass_by_ref_mut, reason = "of what is retained of a transaction")
-    )]
     pub(super) fn violation(
         &mut self,
         attempt: &Attempt,
         check: Option<&ConfigCheck>,
     ) -> Result<Option<String>, Error> {
-        #[cfg(feature = "validity")]
         if let (Some(validity), Some(check)) = (&mut self.validity, check) {
             return validity.violation(check);
         }
@@ -261,7 +197,6 @@ impl StatusCall {
     }
 
     /// Retains what decides whether the transaction of the request can still be included
-    #[cfg(feature = "validity")]
     pub(super) fn retain_validity(
         &mut self,
         status: Option<&TransactionStatus>,
@@ -286,7 +221,6 @@ impl StatusCall {
     }
 
     /// What is retained to tell whether the transaction can still be included
-    #[cfg(feature = "validity")]
     pub(super) fn validity_mut(&mut self) -> Option<&mut Validity> {
         self.validity.as_deref_mut()
     }

@@ -20,13 +20,9 @@ impl<T> Endpoint<T> {
     ) {
         let (newest, rows) = (self.waiters.generation(), pending.generation());
         let (request, key) = pending.into_parts(newest);
-        #[cfg(not(feature = "validity"))]
-        let has_news = false;
-        #[cfg(feature = "validity")]
         if !self.waiters.contains(handle) {
             return;
         }
-        #[cfg(feature = "validity")]
         let (request, has_news) = self.validity.insert(handle, request, rows);
         let calls = request.calls();
         let waiting = Waiting { request, evaluator, tag };

@@ -3,8 +3,6 @@
 //! Expiry comes first, then what else the configuration demands, then the signature. Nothing is
 //! checked once the transaction is in a block.
 
-#![cfg(feature = "signatures")]
-
 use alloc::string::String;
 
 use super::*;
@@ -44,7 +42,6 @@ fn unsigned_transaction_on(
     (signed.hash(), body)
 }
 
-#[cfg(feature = "signatures")]
 #[test]
 fn a_signature_is_verified_only_while_the_transaction_is_unknown() {
     use crate::storage::rows::TransactionRecord;
@@ -67,7 +64,6 @@ fn a_signature_is_verified_only_while_the_transaction_is_unknown() {
     ));
 }
 
-#[cfg(all(feature = "signatures", feature = "transaction-rules"))]
 #[test]
 fn an_unknown_transaction_is_checked_by_the_configuration_in_force() {
     use crate::storage::rows::TransactionRecord;
@@ -142,7 +138,6 @@ fn an_unknown_transaction_is_checked_by_the_configuration_in_force() {
 }
 
 /// A block without content, on top of another one; the hash is of the height and the fork
-#[cfg(feature = "transaction-rules")]
 fn empty_block(height: u64, fork: u64, prev: (u64, u64)) -> alloc::vec::Vec<u8> {
     let hash = |point: (u64, u64)| block_hash(point.0, point.1);
     alloc::format!(
@@ -155,12 +150,10 @@ fn empty_block(height: u64, fork: u64, prev: (u64, u64)) -> alloc::vec::Vec<u8> 
     .into_bytes()
 }
 
-#[cfg(feature = "transaction-rules")]
 fn block_hash(height: u64, fork: u64) -> crate::primitives::CryptoHash {
     crate::primitives::CryptoHash::digest(alloc::format!("{height}/{fork}").as_bytes())
 }
 
-#[cfg(feature = "transaction-rules")]
 #[test]
 fn a_transaction_is_expired_only_if_no_block_since_its_base_block_is_missing() {
     use crate::import::Retention;
@@ -223,7 +216,6 @@ fn a_transaction_is_expired_only_if_no_block_since_its_base_block_is_missing() {
     assert!(matches!(state, RequestState::Pending(_)));
 }
 
-#[cfg(feature = "transaction-rules")]
 #[test]
 fn the_check_reads_one_row_beside_those_of_the_configuration() {
     use crate::storage::Snapshot as _;

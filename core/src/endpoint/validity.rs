@@ -7,10 +7,8 @@
 //! not stored: an endpoint collects those of the access keys that it knows waits of
 //! ([`ValidityMap`](super::validity_map::ValidityMap)).
 
-use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString as _};
-use alloc::sync::Arc;
 
 use super::config_check::ConfigCheck;
 use crate::Error;
@@ -23,7 +21,7 @@ use crate::transaction::EncodedTransaction;
 /// What is retained of a signed transaction while it is waited for
 #[derive(Clone, Debug)]
 pub(super) struct Validity {
-    access_key: AccessKey,
+    access_key: CryptoHash,
     nonce: Nonce,
     base: CryptoHash,
     /// The greatest height of a head on top of which it can be included, once that is known
@@ -54,13 +52,6 @@ pub(super) struct UsedNonce {
     pub(super) height: BlockHeight,
 }
 
-/// An access key of an account; the nonces of a gas key count as access keys of their own
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct AccessKey {
-    pub(super) signer: Arc<str>,
-    pub(super) key: CryptoHash,
-}
-
 impl Validity {
     /// Of a transaction that may be waited for
     pub(super) fn new(signed: &EncodedTransaction) -> Self {
@@ -68,10 +59,11 @@ impl Validity {
         let transaction = signed.transaction();
         let public_key = transaction.public_key.to_string();
         Self {
-            access_key: AccessKey {
-                signer: transaction.signer_id.as_str().into(),
-                key: key_id(&public_key, transaction.nonce_index()),
-            },
+            access_key: access_key(
+                transaction.signer_id.as_str(),
+                &public_key,
+                transaction.nonce_index(),
+            ),
             nonce: transaction.nonce(),
             base: transaction.block_hash,
             last_height: None,
@@ -84,8 +76,8 @@ impl Validity {
         self.base
     }
 
-    pub(super) const fn access_key(&self) -> &AccessKey {
-        &self.access_key
+    pub(super) const fn access_key(&self) -> CryptoHash {
+        self.access_key
     }
 
     pub(super) const fn nonce(&self) -> Nonce {
@@ -135,16 +127,14 @@ impl Validity {
 }
 
 /// The nonce that a transaction in a block has used
-pub(super) struct IncludedNonce<'row> {
-    pub(super) signer: Cow<'row, str>,
-    public_key: Cow<'row, str>,
-    nonce_index: Option<u16>,
+pub(super) struct IncludedNonce {
+    pub(super) access_key: CryptoHash,
     pub(super) used: UsedNonce,
 }
 
-impl<'row> IncludedNonce<'row> {
+impl IncludedNonce {
     /// Reads the row of a transaction; `None` if it has members of other types
-    pub(super) fn read(row: &'row Row) -> Option<Self> {
+    pub(super) fn read(row: &Row) -> Option<Self> {
         let TransactionRecord { height, fragment, .. } = TransactionRecord::decode(row).ok()?;
         let mut reader = Reader::new(str::from_utf8(fragment).ok()?);
         let names = ["nonce", "nonce_index", "public_key", "signer_id"];
@@ -158,20 +148,15 @@ impl<'row> IncludedNonce<'row> {
             },
         };
         let nonce = nonce?.unsigned(u64::MAX, "u64").ok()?;
-        Some(Self {
-            signer: signer?.text("an account").ok()?,
-            public_key: public_key?.text("a public key").ok()?,
-            nonce_index,
-            used: UsedNonce { nonce, height },
-        })
-    }
-
-    pub(super) fn key(&self) -> CryptoHash {
-        key_id(&self.public_key, self.nonce_index)
+        let signer = signer?.text("an account").ok()?;
+        let public_key = public_key?.text("a public key").ok()?;
+        let access_key = access_key(&signer, &public_key, nonce_index);
+        Some(Self { access_key, used: UsedNonce { nonce, height } })
     }
 }
 
-/// A name for a key of an account, of the same length for keys of all schemes
-fn key_id(public_key: &str, nonce_index: Option<u16>) -> CryptoHash {
-    CryptoHash::digest(format!("{public_key} {nonce_index:?}").as_bytes())
+/// A name for an access key of an account, of the same length for keys of all schemes; the nonces of
+/// a gas key count as access keys of their own
+fn access_key(signer: &str, public_key: &str, nonce_index: Option<u16>) -> CryptoHash {
+    CryptoHash::digest(format!("{signer} {public_key} {nonce_index:?}").as_bytes())
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::pending_request::RetainedRequest;
-use super::validity::{AccessKey, IncludedNonce, UsedNonce, WakesOn};
+use super::validity::{IncludedNonce, UsedNonce, WakesOn};
 use crate::import::{ChainUpdate, JoinedBlock};
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
 use crate::waiting::RequestHandle;
@@ -24,23 +24,46 @@ const MAX_RECENT: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct ValidityMap {
     requests: BTreeMap<RequestHandle, Vec<Entry>>,
-    /// By signer and key
-    access_keys: BTreeMap<Arc<str>, BTreeMap<CryptoHash, KeyState>>,
-    by_height: BTreeSet<(BlockHeight, RequestHandle)>,
-    by_base: BTreeSet<(CryptoHash, RequestHandle)>,
-    /// The nonces in blocks that are not final, by the height of the block
-    unfinal: BTreeMap<BlockHeight, Vec<(AccessKey, Nonce)>>,
+    access_keys: BTreeMap<CryptoHash, KeyState>,
+    index: BTreeSet<(Cause, RequestHandle)>,
+    /// The access keys and nonces in blocks that are not final
+    unfinal: Vec<(CryptoHash, UsedNonce)>,
     last_final: Option<BlockHeight>,
     /// The blocks of the last updates, with the generation after each
     recent: VecDeque<(u64, Arc<Vec<JoinedBlock>>)>,
 }
 
+/// What makes a transaction invalid, or decides whether it is
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Cause {
+    /// A head above this height
+    Height(BlockHeight),
+    /// That this base block joins the chain, or that blocks leave it
+    Base(CryptoHash),
+    /// A final transaction with this access key and at least this nonce
+    Nonce(CryptoHash, Nonce),
+}
+
 /// A call of a request
 #[derive(Debug)]
 struct Entry {
-    access_key: AccessKey,
+    access_key: CryptoHash,
     nonce: Nonce,
     wakes_on: WakesOn,
+}
+
+impl Entry {
+    /// The causes that the call is indexed by
+    fn causes(&self) -> impl Iterator<Item = Cause> {
+        let nonce = Cause::Nonce(self.access_key, self.nonce);
+        let (cause, nonce) = match self.wakes_on {
+            WakesOn::Nothing => (None, None),
+            WakesOn::Height(height) => (Some(Cause::Height(height)), Some(nonce)),
+            WakesOn::Base(base) => (Some(Cause::Base(base)), Some(nonce)),
+            WakesOn::NonceOnly => (None, Some(nonce)),
+        };
+        cause.into_iter().chain(nonce)
+    }
 }
 
 /// An access key that is waited for
@@ -48,8 +71,6 @@ struct Entry {
 struct KeyState {
     /// Number of calls
     calls: usize,
-    /// The nonces of those whose transaction is in no block
-    nonces: BTreeSet<(Nonce, RequestHandle)>,
     /// The greatest nonce in a final block since the first of them waits
     used: Option<UsedNonce>,
 }
@@ -68,29 +89,21 @@ impl ValidityMap {
         let entries: Vec<Entry> = request
             .validities_mut()
             .map(|validity| Entry {
-                access_key: validity.access_key().clone(),
+                access_key: validity.access_key(),
                 nonce: validity.nonce(),
                 wakes_on: validity.wakes_on(),
             })
             .collect();
         // Before the former entries are removed, so that what is known of a key remains.
         for entry in &entries {
-            self.retain_key(&entry.access_key, generation);
+            self.retain_key(entry.access_key, generation);
         }
         self.remove(handle);
         if entries.is_empty() {
             return (request, false);
         }
-        for Entry { access_key, nonce, wakes_on } in &entries {
-            match *wakes_on {
-                WakesOn::Nothing => continue,
-                WakesOn::Height(height) => drop(self.by_height.insert((height, handle))),
-                WakesOn::Base(base) => drop(self.by_base.insert((base, handle))),
-                WakesOn::NonceOnly => {}
-            }
-            if let Some(key) = self.key(&access_key.signer, &access_key.key) {
-                key.nonces.insert((*nonce, handle));
-            }
+        for cause in entries.iter().flat_map(Entry::causes) {
+            self.index.insert((cause, handle));
         }
         self.requests.insert(handle, entries);
         let has_news = self.set_used(&mut request);
@@ -99,24 +112,15 @@ impl ValidityMap {
 
     /// Removes a request, if it is there
     pub(super) fn remove(&mut self, handle: RequestHandle) {
-        for Entry { access_key, nonce, wakes_on } in
-            self.requests.remove(&handle).unwrap_or_default()
-        {
-            match wakes_on {
-                WakesOn::Height(height) => drop(self.by_height.remove(&(height, handle))),
-                WakesOn::Base(base) => drop(self.by_base.remove(&(base, handle))),
-                WakesOn::Nothing | WakesOn::NonceOnly => {}
+        for entry in self.requests.remove(&handle).unwrap_or_default() {
+            for cause in entry.causes() {
+                self.index.remove(&(cause, handle));
             }
-            let Some(keys) = self.access_keys.get_mut(&access_key.signer) else { continue };
-            if let Some(key) = keys.get_mut(&access_key.key) {
-                key.nonces.remove(&(nonce, handle));
+            if let Some(key) = self.access_keys.get_mut(&entry.access_key) {
                 key.calls -= 1;
                 if key.calls == 0 {
-                    keys.remove(&access_key.key);
+                    self.access_keys.remove(&entry.access_key);
                 }
-            }
-            if keys.is_empty() {
-                self.access_keys.remove(&access_key.signer);
             }
         }
     }
@@ -139,20 +143,24 @@ impl ValidityMap {
             self.recent.clear();
         }
         if let Some(root) = update.reverted_above {
-            self.unfinal.retain(|height, _| *height <= root);
+            self.unfinal.retain(|(_, used)| used.height <= root);
             for (_, blocks) in &mut self.recent {
                 Arc::make_mut(blocks).retain(|block| block.point.height <= root);
             }
             // A gap may have left the chain.
-            woken.extend(self.by_base.iter().map(|(_, handle)| *handle));
+            self.wake(
+                Cause::Base(CryptoHash::ZERO),
+                Cause::Base(CryptoHash::new([0xff; 32])),
+                &mut woken,
+            );
         }
         for JoinedBlock { point, .. } in update.joined.iter() {
-            let range = (point.hash, FIRST)..=(point.hash, LAST);
-            woken.extend(self.by_base.range(range).map(|(_, handle)| *handle));
+            self.wake(Cause::Base(point.hash), Cause::Base(point.hash), &mut woken);
         }
         if let Some(head) = update.joined.last() {
-            let later = self.by_height.split_off(&(head.point.height, FIRST));
-            let passed = mem::replace(&mut self.by_height, later);
+            // Heights come first.
+            let later = self.index.split_off(&(Cause::Height(head.point.height), FIRST));
+            let passed = mem::replace(&mut self.index, later);
             woken.extend(passed.into_iter().map(|(_, handle)| handle));
         }
         self.last_final = update.last_final;
@@ -169,15 +177,16 @@ impl ValidityMap {
         woken
     }
 
-    fn key(&mut self, signer: &str, key: &CryptoHash) -> Option<&mut KeyState> {
-        self.access_keys.get_mut(signer)?.get_mut(key)
+    /// Adds the requests that are indexed by causes from the first to the last of these
+    fn wake(&self, first: Cause, last: Cause, woken: &mut Vec<RequestHandle>) {
+        let range = self.index.range((first, FIRST)..=(last, LAST));
+        woken.extend(range.map(|(_, handle)| *handle));
     }
 
     /// Counts one more call of an access key; the nonces of the first one are those since this
     /// generation
-    fn retain_key(&mut self, access_key: &AccessKey, generation: u64) {
-        let keys = self.access_keys.entry(Arc::clone(&access_key.signer)).or_default();
-        let key = keys.entry(access_key.key).or_default();
+    fn retain_key(&mut self, access_key: CryptoHash, generation: u64) {
+        let key = self.access_keys.entry(access_key).or_default();
         key.calls += 1;
         if key.calls > 1 {
             return;
@@ -192,47 +201,46 @@ impl ValidityMap {
     }
 
     /// Collects the nonces of the access keys that are waited for, or of this one
-    fn add_nonces(&mut self, blocks: &[JoinedBlock], only: Option<&AccessKey>) {
+    fn add_nonces(&mut self, blocks: &[JoinedBlock], only: Option<CryptoHash>) {
         for row in blocks.iter().flat_map(|block| &block.transactions) {
-            let Some(included) = IncludedNonce::read(row) else { continue };
-            let Some((signer, keys)) = self.access_keys.get_key_value(&*included.signer) else {
+            let Some(IncludedNonce { access_key, used }) = IncludedNonce::read(row) else {
                 continue;
             };
-            let access_key = AccessKey { signer: Arc::clone(signer), key: included.key() };
-            if keys.contains_key(&access_key.key) && only.is_none_or(|only| *only == access_key) {
-                let UsedNonce { nonce, height } = included.used;
-                self.unfinal.entry(height).or_default().push((access_key, nonce));
+            if self.access_keys.contains_key(&access_key)
+                && only.is_none_or(|only| only == access_key)
+            {
+                self.unfinal.push((access_key, used));
             }
         }
     }
 
     /// Takes in that blocks are final, and adds the requests that this wakes
     fn finalize(&mut self, woken: &mut Vec<RequestHandle>) {
-        while let Some(entry) = self.unfinal.first_entry()
-            && self.last_final.is_some_and(|last| *entry.key() <= last)
-        {
-            let (height, nonces) = entry.remove_entry();
-            for (access_key, nonce) in nonces {
-                let Some(key) = self.key(&access_key.signer, &access_key.key) else { continue };
-                if key.used.is_none_or(|used| nonce > used.nonce) {
-                    key.used = Some(UsedNonce { nonce, height });
-                    let range = ..=(nonce, LAST);
-                    woken.extend(key.nonces.range(range).map(|(_, handle)| *handle));
-                }
+        let Some(last_final) = self.last_final else { return };
+        let (nonces, unfinal) = mem::take(&mut self.unfinal)
+            .into_iter()
+            .partition(|(_, used)| used.height <= last_final);
+        self.unfinal = unfinal;
+        for (access_key, used) in nonces {
+            let Some(key) = self.access_keys.get_mut(&access_key) else { continue };
+            if key.used.is_none_or(|before| used.nonce > before.nonce) {
+                key.used = Some(used);
+                let first = Cause::Nonce(access_key, 0);
+                self.wake(first, Cause::Nonce(access_key, used.nonce), woken);
             }
         }
     }
 
     /// Supplies the nonces that the access keys of a request have used; returns whether one of them
     /// is news to it
-    pub(super) fn set_used(&mut self, request: &mut RetainedRequest) -> bool {
+    pub(super) fn set_used(&self, request: &mut RetainedRequest) -> bool {
         let mut has_news = false;
         if self.access_keys.is_empty() {
             return has_news;
         }
         for validity in request.validities_mut() {
-            let AccessKey { signer, key } = validity.access_key();
-            let used = self.key(signer, key).and_then(|key| key.used);
+            let key = self.access_keys.get(&validity.access_key());
+            let used = key.and_then(|key| key.used);
             has_news |= validity.set_used(used);
         }
         has_news

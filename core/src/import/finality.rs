@@ -72,7 +72,6 @@ impl Restartable for MakeFinal {
             #[cfg(feature = "archive")]
             shed_blocks: 0,
             chain_update: ChainUpdate::default(),
-            #[cfg(feature = "verify")]
             verification: None,
         };
         let mut overlay = WriteOverlay::new(rows);

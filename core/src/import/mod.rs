@@ -26,7 +26,6 @@ mod summary;
 mod tests;
 #[cfg(test)]
 mod type_tests;
-#[cfg(feature = "verify")]
 mod verifier;
 
 use alloc::vec::Vec;
@@ -43,7 +42,6 @@ use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Key, Query, Row, Snapshot, Step, already_complete, sorted_by_keys};
 use crate::views::Deviations;
 pub use builder::{BlockHeader, MessageBuilder};
-#[cfg(feature = "validity")]
 pub use chain_update::JoinedBlock;
 pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
@@ -52,7 +50,6 @@ use finalize::FinalizeTransactions;
 pub use message::{check_complete, lake_message};
 use overlay::RowChanges;
 use plan::{ImportPlan, PlanImport};
-#[cfg(feature = "verify")]
 pub use verifier::{BlockVerification, BlockVerifier, VerifyMode};
 
 /// When a block is final
@@ -110,7 +107,6 @@ pub struct ImportSettings {
     /// The shards whose chunks a message must have; default all of them
     ///
     /// A message may have more: all that is in it is imported.
-    #[cfg(feature = "track-shards")]
     pub track_shards: TrackedShards,
 }
 
@@ -151,7 +147,6 @@ impl ImportSettings {
     }
 
     /// The same for a feed of these shards
-    #[cfg(feature = "track-shards")]
     #[must_use]
     pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
         self.track_shards = track_shards;
@@ -160,10 +155,7 @@ impl ImportSettings {
 
     /// The shards whose chunks a message must have
     const fn required_shards(&self) -> TrackedShards {
-        #[cfg(feature = "track-shards")]
-        return self.track_shards;
-        #[cfg(not(feature = "track-shards"))]
-        TrackedShards::ALL
+        self.track_shards
     }
 
     /// The same with this retention
@@ -216,7 +208,6 @@ pub struct ImportSummary {
     #[cfg(feature = "archive")]
     pub shed_blocks: u64,
     /// Whether the block agrees with its hash; `None` if it was not checked
-    #[cfg(feature = "verify")]
     pub verification: Option<BlockVerification>,
     /// What pending requests have to be notified of once the batch is committed
     pub chain_update: ChainUpdate,
@@ -267,7 +258,6 @@ impl BlockImport {
     /// # Errors
     ///
     /// Those of [`BlockVerifier::verify`] and of [`Self::new`], in this order.
-    #[cfg(feature = "verify")]
     pub fn verified(
         message: &[u8],
         settings: ImportSettings,

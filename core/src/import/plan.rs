@@ -7,13 +7,11 @@
 //! after a batch is thus a function of the blocks imported, and each row belongs to a canonical
 //! block.
 
-#[cfg(feature = "validity")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::canonical_blocks::{CanonicalBlock, block_key, corrupt};
 use super::chain_update::ChainUpdate;
-#[cfg(feature = "validity")]
 use super::chain_update::JoinedBlock;
 use super::content::BlockContent;
 use super::doubles::{self, Doubles};
@@ -38,10 +36,8 @@ pub(super) const MAX_FORK_BLOCKS: usize = 1024;
 pub(super) struct PlanImport {
     content: BlockContent,
     settings: ImportSettings,
-    #[cfg(feature = "verify")]
     pub(super) verification: Option<super::BlockVerification>,
     /// Why the block is refused if its parent is verified, and whether only within one epoch
-    #[cfg(feature = "verify")]
     pub(super) demanded: Option<(Error, bool)>,
 }
 
@@ -58,14 +54,7 @@ pub(super) fn chain_error<T>(detail: impl core::fmt::Display) -> Result<T, Suspe
 
 impl PlanImport {
     pub(super) const fn new(content: BlockContent, settings: ImportSettings) -> Self {
-        Self {
-            content,
-            settings,
-            #[cfg(feature = "verify")]
-            verification: None,
-            #[cfg(feature = "verify")]
-            demanded: None,
-        }
+        Self { content, settings, verification: None, demanded: None }
     }
 
     fn summary(&self, position: BlockPosition, last_final: Option<BlockPoint>) -> ImportSummary {
@@ -82,7 +71,6 @@ impl PlanImport {
             deviations: self.content.deviations.clone(),
             #[cfg(feature = "archive")]
             shed_blocks: 0,
-            #[cfg(feature = "verify")]
             verification: self.verification.clone(),
             chain_update: ChainUpdate::default(),
         }
@@ -105,7 +93,6 @@ impl PlanImport {
 
     /// Checks that the block lacks nothing that its parent has, if that was verified by a verifier
     /// before this one
-    #[cfg(feature = "verify")]
     fn check_demanded(&self, parent: Option<&BlockRecord>) -> Result<(), Suspend> {
         let Some(((error, within_epoch), parent)) = self.demanded.as_ref().zip(parent) else {
             return Ok(());
@@ -379,7 +366,6 @@ impl Restartable for PlanImport {
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
         self.check_parent(parent.as_ref(), head)?;
-        #[cfg(feature = "verify")]
         self.check_demanded(parent.as_ref())?;
         match parent {
             Some(parent) if header.height <= head.height => {
@@ -434,20 +420,17 @@ fn apply(
         doubles = doubles::replace(&repeated, &mut joining, overlay)?;
     }
     let mut outcomes = Vec::new();
-    #[cfg(feature = "validity")]
     let mut transactions = Vec::new();
     for (row_id, row) in joining {
         update.add_row(&row_id, &row)?;
         match row_id.table {
             Table::Outcomes => outcomes.push((row_id.id, row.clone())),
-            #[cfg(feature = "validity")]
             Table::Transactions => transactions.push((row_id.id, row.clone())),
             _ => {}
         }
         overlay.put(row_id.key(), row);
         record.rows.push(row_id);
     }
-    #[cfg(feature = "validity")]
     {
         let point = BlockPoint { height: record.height, hash };
         let joined = JoinedBlock::new(point, transactions, &outcomes)?;

@@ -246,7 +246,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "track-shards")]
     fn a_block_of_a_partial_feed_is_not_wrong_in_one_pass_and_in_two() {
         let tracked = TrackedShards::new([0]).unwrap();
         let settings = ImportSettings::default().with_track_shards(tracked);

@@ -4,28 +4,22 @@
 //! joined from fragments that were written when their block was imported.
 
 mod buffers;
-#[cfg(feature = "observe")]
 mod compact;
 mod condition;
-#[cfg(feature = "prove")]
 mod proof;
 mod query;
 mod receipt_tree;
-#[cfg(feature = "observe")]
 mod summary;
-#[cfg(all(test, feature = "archive", feature = "observe", feature = "track-shards"))]
+#[cfg(all(test, feature = "archive"))]
 mod tests;
 mod transaction_status;
 mod tree_status;
 
 pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
-#[cfg(feature = "observe")]
 pub use compact::CompactStatus;
 pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
-#[cfg(feature = "prove")]
 pub use proof::{ProofEnd, ProofQuery};
 pub use query::StatusQuery;
-#[cfg(feature = "observe")]
 pub use summary::{Observation, StatusSummary, SummaryQuery};
 pub use transaction_status::{FinalStatus, TransactionStatus};

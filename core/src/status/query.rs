@@ -149,13 +149,11 @@ impl StatusQuery {
     }
 
     /// The chain's row, as far as it was supplied
-    #[cfg(feature = "observe")]
     pub(super) const fn chain(&self) -> &ChainRecord {
         &self.chain
     }
 
     /// Whether the next step needs rows
-    #[cfg(feature = "observe")]
     pub(super) const fn needs_rows(&self) -> bool {
         #[cfg(feature = "archive")]
         if matches!(self.stage, Stage::ArchiveComplete) {

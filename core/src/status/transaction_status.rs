@@ -177,7 +177,6 @@ impl TransactionStatus {
     }
 
     /// What the status is read from
-    #[cfg(feature = "observe")]
     pub(super) const fn source(&self) -> &Source {
         &self.0
     }
@@ -269,7 +268,6 @@ impl TransactionStatus {
     }
 
     /// The receipts that `milestone` waits for: the text of each, if its body is known
-    #[cfg(feature = "track-shards")]
     pub(crate) fn awaited_receipts(
         &self,
         milestone: Milestone,

@@ -51,7 +51,6 @@ impl TreeStatus {
     }
 
     /// The transaction and its receipts, in the order in which they were found
-    #[cfg(feature = "observe")]
     pub(super) fn nodes(&self) -> &[TreeNode] {
         self.buffers.tree.nodes()
     }
@@ -197,7 +196,6 @@ impl TreeStatus {
     }
 
     /// The receipts that `milestone` waits for: the text of each, if its body is known
-    #[cfg(feature = "track-shards")]
     pub(super) fn awaited_receipts(
         &self,
         milestone: Milestone,

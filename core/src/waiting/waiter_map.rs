@@ -355,14 +355,12 @@ impl<T> WaiterMap<T> {
     }
 
     /// Whether there is an entry of this handle
-    #[cfg(feature = "validity")]
     pub(crate) fn contains(&self, handle: RequestHandle) -> bool {
         let waiter = self.waiters.get(handle.index());
         waiter.is_some_and(|waiter| waiter.version == handle.version())
     }
 
     /// Wakes one request, if it waits
-    #[cfg(feature = "validity")]
     pub(crate) fn wake_request(&mut self, handle: RequestHandle) {
         if self.contains(handle) {
             self.wake(handle.index());

@@ -153,15 +153,15 @@ struct Response;
 impl HasSchema for Response {
     const SCHEMA: &'static Schema = &Schema::Object {
         name: "a response",
-        #[cfg(feature = "schema-docs")]
+        #[cfg(feature = "internal-schema-docs")]
         docs: "",
         members: &[Member {
             key: "\"result\":",
-            #[cfg(feature = "schema-docs")]
+            #[cfg(feature = "internal-schema-docs")]
             docs: "",
-            #[cfg(feature = "schema-docs")]
+            #[cfg(feature = "internal-schema-docs")]
             rust_type: "",
-            #[cfg(feature = "schema-docs")]
+            #[cfg(feature = "internal-schema-docs")]
             versioned: false,
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,

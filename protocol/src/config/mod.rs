@@ -12,7 +12,6 @@ mod limits;
 mod protocol;
 mod runtime;
 mod shard_assignment;
-#[cfg(feature = "transaction-rules")]
 mod transaction_rules;
 mod values;
 mod vm;
@@ -33,7 +32,6 @@ pub use runtime::{
 };
 #[doc(hidden)]
 pub use shard_assignment::ShardAssignment;
-#[cfg(feature = "transaction-rules")]
 #[doc(hidden)]
 pub use transaction_rules::TransactionRules;
 pub use vm::{StorageGetMode, VMConfigView, VMKind};

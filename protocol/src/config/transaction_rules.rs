@@ -15,7 +15,7 @@ use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
 use crate::primitives::{AccountId, Balance, BlockHeight, PublicKey, Scheme, Signature};
 use crate::transaction::{
     Action, NonceMode, SignedTransaction, TransactionVersion, UniversalState, derive_account_id,
-    derive_universal_account_id, try_is_staking_key,
+    derive_universal_account_id, is_staking_key,
 };
 use crate::views::{
     AccessKeyPermission, AddKeyAction, DeterministicAccountStateInit, FunctionCallPermission,
@@ -361,13 +361,10 @@ impl TransactionRules {
                 const ARGUMENTS: &str = "FunctionCallArgumentsLengthExceeded";
                 within(self.max_arguments, ARGUMENTS, "length", call.args.0.len())
             }
-            NonDelegateAction::Stake(stake) => match try_is_staking_key(&stake.public_key) {
-                Some(false) => {
-                    let key = quoted(&stake.public_key);
-                    Err(variant("UnsuitableStakingKey", &[("public_key", &key)]))
-                }
-                _ => Ok(()),
-            },
+            NonDelegateAction::Stake(stake) if !is_staking_key(&stake.public_key) => {
+                let key = quoted(&stake.public_key);
+                Err(variant("UnsuitableStakingKey", &[("public_key", &key)]))
+            }
             NonDelegateAction::AddKey(action) => self.check_key(action),
             NonDelegateAction::DeterministicStateInit(action) => {
                 let DeterministicAccountStateInit::V1(state) = &action.state_init else {

@@ -68,7 +68,7 @@ impl EncodedTransaction {
         self.signer().id.0
     }
 
-    /// Whether the signature is valid; `None` if the feature of its scheme is disabled
+    /// Whether the signature is valid; `None` if this build lacks its scheme
     ///
     /// As [`SignedTransaction::try_verify`], without decoding the transaction.
     pub fn try_verify(&self) -> Option<bool> {

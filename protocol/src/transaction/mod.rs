@@ -12,9 +12,7 @@ mod delegate;
 mod encoded;
 mod read;
 mod signature;
-#[cfg(feature = "transaction-rules")]
 mod state_init;
-#[cfg(feature = "transaction-rules")]
 mod universal_state;
 mod view;
 mod write;
@@ -24,14 +22,11 @@ use alloc::vec::Vec;
 pub use action::Action;
 pub use delegate::{Delegate, DelegateV2};
 pub use encoded::EncodedTransaction;
-#[cfg(feature = "transaction-rules")]
-pub(crate) use signature::try_is_staking_key;
+pub(crate) use signature::is_staking_key;
 pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;
-#[cfg(feature = "transaction-rules")]
 pub(crate) use state_init::derive_account_id;
-#[cfg(feature = "transaction-rules")]
 pub(crate) use universal_state::{UniversalState, derive_universal_account_id};
 
 use self::builder::OwnedParts;
@@ -190,7 +185,7 @@ impl SignedTransaction {
         verify(&self.signature, &self.hash, &self.transaction.public_key)
     }
 
-    /// Whether the signature is valid; `None` if the feature of its scheme is disabled
+    /// Whether the signature is valid; `None` if this build lacks its scheme
     pub fn try_verify(&self) -> Option<bool> {
         try_verify(&self.signature, &self.hash, &self.transaction.public_key)
     }

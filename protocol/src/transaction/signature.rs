@@ -1,14 +1,13 @@
 //! Verification of signatures, by the rules of the node for each scheme.
 //!
 //! The rules are consensus: exactly the signatures that a node accepts are valid. Where libraries
-//! differ, comments give the rule of the node. Each scheme is a feature; without it the result is
-//! unknown.
+//! differ, comments give the rule of the node. Without the feature `signatures`, the result is known
+//! for ed25519 alone.
 
-#[cfg(feature = "ed25519")]
 use ed25519_dalek::Verifier as _;
-#[cfg(feature = "secp256k1")]
+#[cfg(feature = "signatures")]
 use k256::ecdsa::signature::hazmat::PrehashVerifier as _;
-#[cfg(feature = "ml-dsa-65")]
+#[cfg(feature = "signatures")]
 use ml_dsa::MlDsa65;
 
 use crate::primitives::{CryptoHash, PublicKey, Scheme, Signature};
@@ -25,7 +24,7 @@ pub fn verify(signature: &Signature, digest: &CryptoHash, public_key: &PublicKey
 
 /// Whether `signature` is the signature of `digest` by `public_key`; `None` if unknown
 ///
-/// Unknown if the feature of the scheme (`ed25519`, `secp256k1`, `ml-dsa-65`) is disabled.
+/// Unknown for schemes other than ed25519 without the feature `signatures`.
 pub fn try_verify(
     signature: &Signature,
     digest: &CryptoHash,
@@ -46,36 +45,26 @@ type Check = fn(&[u8], &[u8; 32], &[u8]) -> Option<bool>;
 /// The verification of a scheme
 const fn scheme(scheme: Scheme) -> Option<Check> {
     match scheme {
-        #[cfg(feature = "ed25519")]
         Scheme::Ed25519 => Some(ed25519),
-        #[cfg(feature = "secp256k1")]
+        #[cfg(feature = "signatures")]
         Scheme::Secp256k1 => Some(secp256k1),
-        #[cfg(feature = "ml-dsa-65")]
+        #[cfg(feature = "signatures")]
         Scheme::MlDsa65 => Some(ml_dsa_65),
-        #[cfg(not(all(feature = "ed25519", feature = "secp256k1", feature = "ml-dsa-65")))]
+        #[cfg(not(feature = "signatures"))]
         _ => None,
     }
 }
 
-/// Whether a validator can stake with a key: an ed25519 key without torsion; `None` if the feature
-/// `ed25519` is disabled
-#[cfg(feature = "transaction-rules")]
-pub(crate) fn try_is_staking_key(key: &PublicKey) -> Option<bool> {
-    if key.scheme() != Scheme::Ed25519 {
-        return Some(false);
-    }
-    #[cfg(feature = "ed25519")]
-    {
-        let bytes = key.as_bytes().try_into().ok()?;
-        let key = ed25519_dalek::VerifyingKey::from_bytes(bytes);
-        Some(key.is_ok_and(|key| key.to_edwards().is_torsion_free()))
-    }
-    #[cfg(not(feature = "ed25519"))]
-    None
+/// Whether a validator can stake with a key: an ed25519 key without torsion
+pub(crate) fn is_staking_key(key: &PublicKey) -> bool {
+    key.scheme() == Scheme::Ed25519
+        && key.as_bytes().try_into().is_ok_and(|bytes| {
+            let key = ed25519_dalek::VerifyingKey::from_bytes(bytes);
+            key.is_ok_and(|key| key.to_edwards().is_torsion_free())
+        })
 }
 
 /// RFC 8032 without the cofactor, with a reduced scalar; keys of small order are accepted
-#[cfg(feature = "ed25519")]
 fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     let key = ed25519_dalek::VerifyingKey::from_bytes(key.try_into().ok()?).ok()?;
     let signature = ed25519_dalek::Signature::from_bytes(signature.try_into().ok()?);
@@ -84,7 +73,7 @@ fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
 
 /// ECDSA over the digest itself, with s in the lower half; the recovery id must be one of four but
 /// need not recover this key
-#[cfg(feature = "secp256k1")]
+#[cfg(feature = "signatures")]
 fn secp256k1(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     /// Prefix of an uncompressed point (SEC 1)
     const UNCOMPRESSED: u8 = 4;
@@ -101,7 +90,7 @@ fn secp256k1(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
 }
 
 /// FIPS 204 with an empty context, over the digest as the message
-#[cfg(feature = "ml-dsa-65")]
+#[cfg(feature = "signatures")]
 fn ml_dsa_65(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     let key = ml_dsa::VerifyingKey::<MlDsa65>::decode(key.try_into().ok()?);
     let signature = ml_dsa::Signature::<MlDsa65>::decode(signature.try_into().ok()?)?;

@@ -43,7 +43,7 @@ pub enum Schema {
     /// `required` has a bit for each member that is required, the first lowest.
     Object {
         name: &'static str,
-        #[cfg(feature = "schema-docs")]
+        #[cfg(feature = "internal-schema-docs")]
         docs: &'static str,
         members: &'static [Member],
         required: u128,
@@ -51,7 +51,7 @@ pub enum Schema {
     /// An externally tagged enumeration: a string or an object with one member; unknown ones too
     Enum {
         name: &'static str,
-        #[cfg(feature = "schema-docs")]
+        #[cfg(feature = "internal-schema-docs")]
         docs: &'static str,
         variants: &'static [Variant],
     },
@@ -100,13 +100,13 @@ pub enum ScalarSchema {
 pub struct Member {
     /// Its name with quotes and colon, as canonical texts have it
     pub key: &'static str,
-    #[cfg(feature = "schema-docs")]
+    #[cfg(feature = "internal-schema-docs")]
     pub docs: &'static str,
     /// Its type in Rust, which may be an alias
-    #[cfg(feature = "schema-docs")]
+    #[cfg(feature = "internal-schema-docs")]
     pub rust_type: &'static str,
     /// Whether only some protocol versions have it
-    #[cfg(feature = "schema-docs")]
+    #[cfg(feature = "internal-schema-docs")]
     pub versioned: bool,
     pub required: bool,
     pub schema: &'static Schema,
@@ -125,7 +125,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Its name in Rust, for errors
     pub label: &'static str,
-    #[cfg(feature = "schema-docs")]
+    #[cfg(feature = "internal-schema-docs")]
     pub docs: &'static str,
     /// The schema of its value; `None` for a unit variant
     pub schema: Option<&'static Schema>,
@@ -247,14 +247,14 @@ macro_rules! schema_enum {
         impl $crate::views::schema::HasSchema for $type {
             const SCHEMA: &'static $crate::views::schema::Schema = &$crate::views::schema::Schema::Enum {
                 name: stringify!($type),
-                #[cfg(feature = "schema-docs")]
+                #[cfg(feature = "internal-schema-docs")]
                 docs: $crate::views::schema::docs!($(#[$($meta)*])*),
                 variants: &[
                     $(
                         $crate::views::schema::Variant {
                             name: $crate::views::wire::name!($variant $(as $wire)?),
                             label: stringify!($variant),
-                            #[cfg(feature = "schema-docs")]
+                            #[cfg(feature = "internal-schema-docs")]
                             docs: $crate::views::schema::docs!($(#[$($variant_meta)*])*),
                             schema: $crate::views::schema::variant_schema!(
                                 $variant $( ($value) )? $( { $( $members )* } )?
@@ -280,11 +280,11 @@ macro_rules! object_schema {
                 $(
                     $crate::views::schema::Member {
                         key: concat!("\"", stringify!($field), "\":"),
-                        #[cfg(feature = "schema-docs")]
+                        #[cfg(feature = "internal-schema-docs")]
                         docs: $crate::views::schema::docs!($(#[$($member_meta)*])*),
-                        #[cfg(feature = "schema-docs")]
+                        #[cfg(feature = "internal-schema-docs")]
                         rust_type: stringify!($field_type),
-                        #[cfg(feature = "schema-docs")]
+                        #[cfg(feature = "internal-schema-docs")]
                         versioned: $crate::views::schema::versioned!($($mode)?),
                         required: $crate::views::schema::required!($($mode)?),
                         schema: $crate::views::schema::member_schema!($field_type $(= $mode)?),
@@ -293,7 +293,7 @@ macro_rules! object_schema {
             ];
             &$crate::views::schema::Schema::Object {
                 name: stringify!($name),
-                #[cfg(feature = "schema-docs")]
+                #[cfg(feature = "internal-schema-docs")]
                 docs: $crate::views::schema::docs!($(#[$($meta)*])*),
                 members: MEMBERS,
                 required: $crate::views::schema::required_bits(MEMBERS),
@@ -313,7 +313,7 @@ macro_rules! required {
 }
 
 /// Whether only some protocol versions have a member
-#[cfg(feature = "schema-docs")]
+#[cfg(feature = "internal-schema-docs")]
 macro_rules! versioned {
     (versioned) => {
         true
@@ -350,7 +350,7 @@ macro_rules! variant_schema {
 }
 
 /// The lines of the doc comments among these attributes
-#[cfg(feature = "schema-docs")]
+#[cfg(feature = "internal-schema-docs")]
 macro_rules! docs {
     () => {
         ""
@@ -363,7 +363,7 @@ macro_rules! docs {
     };
 }
 
-#[cfg(feature = "schema-docs")]
+#[cfg(feature = "internal-schema-docs")]
 pub(crate) use {docs, versioned};
 pub(crate) use {
     member_schema, object_schema, required, schema_enum, schema_struct, variant_schema,

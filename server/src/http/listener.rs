@@ -4,13 +4,13 @@
 //! and what it gets is the same for every listener, and not decided here.
 
 use core::net::IpAddr;
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 use core::net::Ipv4Addr;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 use tokio::{io::DuplexStream, sync::mpsc};
 use tracing::debug;
 
@@ -38,10 +38,10 @@ impl Listener for TcpListener {
 }
 
 /// Accepts pipes in memory
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 pub(crate) struct PipeListener(pub(crate) mpsc::UnboundedReceiver<DuplexStream>);
 
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 impl Listener for PipeListener {
     type Stream = DuplexStream;
 

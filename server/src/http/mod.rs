@@ -68,7 +68,7 @@ pub(crate) use cors::Cors;
 #[cfg(test)]
 pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
-#[cfg(any(test, feature = "fuzz"))]
+#[cfg(any(test, feature = "internal-fuzz"))]
 pub(crate) use listener::PipeListener;
 pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
 pub(crate) use request_context::{CURRENT, RequestContext};

@@ -13,7 +13,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
-#[cfg(feature = "verify")]
 pub(super) use block_reader::Observer;
 use hashbrown::HashSet;
 
@@ -54,7 +53,6 @@ impl BlockContent {
     }
 
     /// The same, with an observer, which is as new if not all of the message was observed
-    #[cfg(feature = "verify")]
     pub(super) fn read_observed<'text>(
         message: &'text [u8],
         settings: &ImportSettings,
