@@ -11,7 +11,7 @@ use core::mem::offset_of;
 use core::ptr;
 use std::collections::BTreeMap;
 
-use milepost::archive::{Archive, content_hash, served_version};
+use milepost::archive::{Archive, content_hash, served_row};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
@@ -32,7 +32,7 @@ const MAX_ROWS_OF_KEY: usize = 64;
 pub struct milepost_archive_row {
     /// Key: number of the table, then 1 to 32 bytes
     pub key: milepost_bytes,
-    /// What the row says, as 33 bytes: rows of one key with the same `content` are one row
+    /// What the row says, as 32 bytes: rows of one key with the same `content` are one row
     pub content: milepost_bytes,
     /// The row, opaque to the host
     pub row: milepost_bytes,
@@ -288,18 +288,14 @@ impl HostArchive {
         let mut contents = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let hash = content_hash(row).map_err(|error| error.at(format_args!("{key:?}")))?;
-            // Rows of two format versions can have one content.
-            let mut content = [0; 33];
-            content[0] = row.first().copied().unwrap_or_default();
-            content[1..].copy_from_slice(hash.as_bytes());
-            contents.push(content);
+            contents.push(hash);
         }
         let flat: Vec<milepost_archive_row> = rows
             .iter()
             .zip(&contents)
             .map(|((key, row), content)| milepost_archive_row {
                 key: milepost_bytes::new(key.as_bytes()),
-                content: milepost_bytes::new(content),
+                content: milepost_bytes::new(content.as_bytes()),
                 row: milepost_bytes::new(row),
             })
             .collect();
@@ -345,7 +341,7 @@ impl Archive for HostArchive {
         rows.reserve(keys.len());
         for key in keys {
             let of_key = found.get(key).into_iter().flatten();
-            rows.push(served_version(key, of_key.cloned())?);
+            rows.push(served_row(key, of_key.cloned())?);
         }
         Ok(())
     }

@@ -322,7 +322,7 @@ static void two_contents_of_a_key_are_not_served(const milepost_engine *whole) {
     memcpy(other, archived.rows, len * sizeof *other);
     for (size_t i = 0; i + 1 < len; i++) {
         milepost_archive_row put = {{other[i].key, other[i].key_len},
-                                    {other[i + 1].content, 33},
+                                    {other[i + 1].content, 32},
                                     {other[i + 1].row, other[i + 1].row_len}};
         archive_put(&archived, &put);
     }

@@ -15,7 +15,7 @@
 typedef struct archive_row {
     uint8_t key[33];
     size_t key_len;
-    uint8_t content[33];
+    uint8_t content[32];
     uint8_t *row;
     size_t row_len;
 } archive_row;
@@ -189,7 +189,7 @@ static inline int32_t archive_write(archive *self, const milepost_archive_row *r
         rows_len = replaces ? 0 : rows_len / 2; /* A part is written all the same. */
     }
     for (size_t i = 0; i < rows_len; i++) {
-        if (rows[i].content.len != 33) {
+        if (rows[i].content.len != 32) {
             abort(); /* A format version and a hash. */
         }
         if (replaces || self->defect == ARCHIVE_OVERWRITES) {

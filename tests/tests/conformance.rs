@@ -414,8 +414,7 @@ fn recorded_responses_of_nodes_are_read_and_old_ones_are_not_of_the_interface() 
         }
         let config = config.clone();
         let node = ResponseServer::start(move |_, request| node(request, &config, &transaction));
-        let (code, report) =
-            run(&program, &node.url(), &[&hash, &sender]);
+        let (code, report) = run(&program, &node.url(), &[&hash, &sender]);
         assert_eq!(code, 1, "{name}: {report:#}");
         assert!(
             report["looks_like"].as_str().is_some_and(|it| it.contains("before 2.14")),

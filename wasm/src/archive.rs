@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use std::collections::VecDeque;
 
 use milepost::archive::{
-    Archive, ArchiveLookup, ArchiveWriter, Export, WriterId, WriterProgress, served_version,
+    Archive, ArchiveLookup, ArchiveWriter, Export, WriterId, WriterProgress, served_row,
 };
 use milepost::import::{ArchiveFloor, ImportSettings, Retention};
 use milepost::storage::{BlockPoint, Key, Row, Table};
@@ -84,7 +84,7 @@ impl EndpointArchive {
 
     /// The row that a key serves, of those that were taken in
     pub(crate) fn served_row(&mut self, key: &[u8]) -> Result<Option<Row>, Error> {
-        served_version(&archive_key(key)?, core::mem::take(&mut self.versions))
+        served_row(&archive_key(key)?, core::mem::take(&mut self.versions))
     }
 
     /// Goes on after what a writer has archived; the row of its progress was taken in

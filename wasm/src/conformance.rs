@@ -6,7 +6,7 @@
 use milepost::archive::conformance::{
     Answer as ArchiveAnswer, ArchiveRun, Call as ArchiveCall, Found,
 };
-use milepost::archive::served_version;
+use milepost::archive::served_row;
 use milepost::storage::conformance::{Answer, Call, Step, StorageRun};
 use milepost::storage::{Isolation, Key, Row};
 use milepost::{Error, ErrorKind};
@@ -152,7 +152,7 @@ impl Check {
     /// Adds the row that a key of an archive serves to the answer
     pub fn push_served(&mut self, key: &[u8]) {
         let versions = core::mem::take(&mut self.versions);
-        match archive_key(key).and_then(|key| served_version(&key, versions)) {
+        match archive_key(key).and_then(|key| served_row(&key, versions)) {
             Ok(row) => self.rows.push(row),
             Err(error) => self.error = self.error.take().or(Some(error)),
         }

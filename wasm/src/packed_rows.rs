@@ -2,7 +2,7 @@
 //!
 //! A key is its length and its bytes. A change is a key, the length of the row in four bytes,
 //! little endian, and the row; the length [`REMOVED`] removes the row. A row for an archive has the
-//! 33 bytes of its content between the key and the length.
+//! 32 bytes of its content between the key and the length.
 
 use milepost::storage::{Batch, Key};
 #[cfg(feature = "archive")]
@@ -38,20 +38,18 @@ pub(crate) fn encode_changes(batch: &Batch) -> Vec<u8> {
 
 /// Encodes rows for an archive
 ///
-/// Content is the format version and the hash of what the row says: rows of two versions can say
-/// the same.
+/// Content is the hash of what the row says.
 ///
 /// # Errors
 ///
 /// A row is no envelope.
 #[cfg(feature = "archive")]
 pub(crate) fn encode_archive_rows(rows: &[(Key, Row)]) -> Result<Vec<u8>, Error> {
-    let lengths = rows.iter().map(|(_, row)| row.len() + Key::MAX_LEN + 38);
+    let lengths = rows.iter().map(|(_, row)| row.len() + Key::MAX_LEN + 37);
     let mut out = Vec::with_capacity(lengths.sum());
     for (key, row) in rows {
         let hash = content_hash(row)?;
         encode_key(key, &mut out);
-        out.push(row[0]);
         out.extend_from_slice(hash.as_bytes());
         out.extend_from_slice(&(row.len() as u32).to_le_bytes());
         out.extend_from_slice(row);

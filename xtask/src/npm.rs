@@ -27,7 +27,8 @@ const MODULES: [(&str, &str, &str); 4] = [
 /// The module that checks proofs, which the page has as well
 const PROOF: (&str, &str, &str) = ("milepost-wasm-proof", "", "build/proof");
 /// The module of a test, which panics on request
-const PANIC: (&str, &str, &str) = ("milepost-wasm", "--features internal-test-panic", "build/panic");
+const PANIC: (&str, &str, &str) =
+    ("milepost-wasm", "--features internal-test-panic", "build/panic");
 
 /// Test files that judge what is published: its size, and what browsers do with it
 const OF_PUBLISHED: [&str; 2] = ["size.test.js", "chromium.test.js"];

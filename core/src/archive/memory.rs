@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::Bound;
 
-use super::{Archive, is_new_version, served_version};
+use super::{Archive, is_new_content, served_row};
 use crate::Error;
 use crate::storage::{Key, Row, Table};
 
@@ -29,7 +29,7 @@ use crate::storage::{Key, Row, Table};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryArchive {
-    /// More than one row only where their contents or their format versions differ
+    /// More than one row only where their contents differ
     rows: RefCell<BTreeMap<Key, Vec<Row>>>,
 }
 
@@ -54,7 +54,7 @@ impl Archive for MemoryArchive {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         let stored = self.rows.borrow();
         for key in keys {
-            rows.push(served_version(key, stored.get(key).into_iter().flatten().cloned())?);
+            rows.push(served_row(key, stored.get(key).into_iter().flatten().cloned())?);
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Archive for MemoryArchive {
         let mut stored = self.rows.borrow_mut();
         for (key, row) in rows {
             let existing = stored.get(key).into_iter().flatten();
-            if is_new_version(row, existing.map(|row| &**row))? {
+            if is_new_content(row, existing.map(|row| &**row))? {
                 stored.entry(*key).or_default().push(row.clone());
             }
         }

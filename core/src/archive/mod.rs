@@ -8,6 +8,7 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod contents;
 mod envelope;
 mod export;
 #[cfg(test)]
@@ -18,7 +19,6 @@ mod memory;
 mod progress;
 mod records;
 mod removal;
-mod versions;
 mod with_archive;
 mod writer;
 
@@ -30,6 +30,7 @@ use crate::Error;
 use crate::storage::rows::version;
 use crate::storage::{Key, Row, Table};
 
+pub use contents::{is_new_content, served_row};
 pub use envelope::{Compression, Envelope, Origin, Release, WriterId, content_hash};
 pub use export::{Export, ExportQuery};
 pub use height_ranges::HeightRanges;
@@ -38,15 +39,13 @@ pub use memory::MemoryArchive;
 pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedProof, ArchivedReceipt};
 pub use removal::{ArchivedRow, Removal};
-pub use versions::{is_new_version, served_version};
 pub use with_archive::WithArchive;
 pub use writer::{ArchiveWriter, copy};
 
 /// The format version of the rows that this release writes: their first byte
 ///
 /// Raised with the layout of an envelope or of any row inside it. A release reads no version but
-/// its own; rows of several versions can be in one archive, and each release serves those that it
-/// reads.
+/// its own.
 pub const FORMAT_VERSION: u8 = version(Table::ArchivedTransactions);
 
 /// Rows that are put once, and read by any number of threads and processes
@@ -66,7 +65,7 @@ pub trait Archive {
     /// # Errors
     ///
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a key holds two rows whose content
-    /// differs, so that neither is served: see [`served_version`].
+    /// differs, so that neither is served: see [`served_row`].
     /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) or
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the archive cannot answer. What was
     /// appended before the error has no meaning.
@@ -76,7 +75,7 @@ pub trait Archive {
     ///
     /// Idempotent, in any order, and by any number of writers at once. A row with the same content
     /// as one that is there is not added; one with another content is kept beside it: see
-    /// [`is_new_version`].
+    /// [`is_new_content`].
     ///
     /// # Errors
     ///

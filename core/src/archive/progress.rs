@@ -1,6 +1,6 @@
 //! What a writer has archived: complete ranges of heights, and what was open in them.
 //!
-//! Each writer has one row per format version, which it alone writes. A height is complete for a
+//! Each writer has one row, which it alone writes. A height is complete for a
 //! writer if the final block there, if there is one, was put with every transaction it includes
 //! that is finalized; the others are listed as open until a writer has put them. The union of all
 //! rows says what the archive has, and [`HeightRanges::gaps`] what is missing in it.
@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::envelope::plain_row;
-use super::{Archive, ArchiveLookup, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId};
+use super::{Archive, ArchiveLookup, Envelope, HeightRanges, Origin, WriterId};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::cursor::{RowWriter, decode_part};
@@ -35,12 +35,9 @@ pub struct WriterProgress {
 }
 
 impl WriterProgress {
-    /// The key of the row of a writer of this release's format version
+    /// The key of the row of a writer
     pub fn key(writer: WriterId) -> Key {
-        let mut bytes = [FORMAT_VERSION; 9];
-        bytes[..8].copy_from_slice(&writer.0.to_be_bytes());
-        // It has 9 bytes, so it is a key.
-        Key::new(Table::ArchiveProgress, &bytes).unwrap_or(Key::number(Table::ArchiveProgress, 0))
+        Key::number(Table::ArchiveProgress, writer.0)
     }
 
     /// Encodes the row of a writer
@@ -84,8 +81,7 @@ impl WriterProgress {
         row.map_or_else(|| Ok(Self::default()), |row| Self::decode(&row))
     }
 
-    /// Reads what all writers together have archived in this release's format version; a
-    /// transaction is open if it is in every range that has its height
+    /// Reads what all writers together have archived; a transaction is open if it is in every range that has its height
     ///
     /// Costs a scan of the table of progress, of one row per writer.
     ///
@@ -94,10 +90,8 @@ impl WriterProgress {
     /// Those of the archive, or a corrupt row.
     pub fn read_union(archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
         let mut writers = Vec::new();
-        for_each_row(archive, Table::ArchiveProgress, &mut |key, row| {
-            if key.bytes_in_table().last() == Some(&FORMAT_VERSION) {
-                writers.push(Self::decode(row)?);
-            }
+        for_each_row(archive, Table::ArchiveProgress, &mut |_, row| {
+            writers.push(Self::decode(row)?);
             Ok(())
         })?;
         Ok(Self::union(&writers))
@@ -194,7 +188,7 @@ mod tests {
         let row = progress.encode(writer);
         archive.replace_many(&[(WriterProgress::key(writer), row.clone())]).unwrap();
         assert_eq!(WriterProgress::read(writer, &archive).unwrap(), progress);
-        assert_eq!(WriterProgress::key(writer).bytes_in_table().len(), 9);
+        assert_eq!(WriterProgress::key(writer).bytes_in_table().len(), 8);
         let content = Envelope::decode(Table::ArchiveProgress, &row).unwrap().payload;
         for end in 0..content.len() {
             let short = plain_row(Origin::of(writer), &content[..end]);
@@ -219,9 +213,6 @@ mod tests {
             let row = progress.encode(writer);
             archive.replace_many(&[(WriterProgress::key(writer), row)]).unwrap();
         }
-        // The row of another format version has no meaning here.
-        let other = Key::new(Table::ArchiveProgress, &[FORMAT_VERSION + 1; 9]).unwrap();
-        archive.replace_many(&[(other, Row::from(&b"?"[..]))]).unwrap();
         let union = WriterProgress::read_union(&archive).unwrap();
         assert_eq!(union.heights.iter().collect::<Vec<_>>(), [1..=19, 30..=39]);
         assert_eq!(union.open, [open(9, b"b"), open(39, b"c")]);

@@ -2,12 +2,11 @@
 //!
 //! In normal work nothing is removed. A host that keeps only some heights, or that repairs what a
 //! wrong feed has put, passes over the archive page by page, so that other work goes on between two
-//! pages. What has no height stays: configurations, progress and dictionaries; so do keys that hold
-//! a row of another format version, which this release cannot read.
+//! pages. What has no height stays: configurations, progress and dictionaries.
 
 use alloc::vec::Vec;
 
-use super::{Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, FORMAT_VERSION};
+use super::{Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::FinalizedTransaction;
@@ -37,16 +36,12 @@ pub struct ArchivedRow {
 }
 
 impl ArchivedRow {
-    /// What a row is about; `None` for tables whose rows have no height, and for rows of another
-    /// format version
+    /// What a row is about; `None` for tables whose rows have no height
     ///
     /// # Errors
     ///
     /// As [`Envelope::decode`], and of kind `Corrupt` if a transaction is not finalized.
     pub fn decode(key: Key, row: &[u8]) -> Result<Option<Self>, Error> {
-        if row.first() != Some(&FORMAT_VERSION) {
-            return Ok(None);
-        }
         let (height, transaction) = match key.table() {
             Table::ArchivedTransactions => {
                 let content = Envelope::decode(key.table(), row)?.content()?;

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::export::{Export, ExportFrom, ExportQuery};
-use super::{Archive, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId, WriterProgress};
+use super::{Archive, Envelope, HeightRanges, Origin, WriterId, WriterProgress};
 use crate::Error;
 use crate::primitives::BlockHeight;
 use crate::storage::{Key, Row, Table};
@@ -122,9 +122,6 @@ impl ArchiveWriter {
         let Some(last) = height.checked_sub(1) else { return Ok(()) };
         let mut cut = Vec::new();
         super::for_each_row(archive, Table::ArchiveProgress, &mut |key, row| {
-            if key.bytes_in_table().last() != Some(&FORMAT_VERSION) {
-                return Ok(());
-            }
             let mut progress = WriterProgress::decode(row)?;
             progress.forget(last);
             let writer = Envelope::decode(key.table(), row)?.origin.writer;

@@ -56,7 +56,7 @@ pub enum Table {
     /// Protocol configurations, by the first height at which they are in force
     #[cfg(feature = "archive")]
     ArchivedConfigs = 20,
-    /// What a writer has archived, by the writer's id and the format version
+    /// What a writer has archived, by the writer's id
     #[cfg(feature = "archive")]
     ArchiveProgress = 21,
     /// Dictionaries of the compression, by number

@@ -4,7 +4,7 @@
 //! was in force at them. There are few, so those that the store lacks are put into it once, before
 //! anything is exported. An archive of another network is noticed here, by its configurations.
 
-use milepost::archive::{Archive, Envelope, FORMAT_VERSION};
+use milepost::archive::{Archive, Envelope};
 use milepost::primitives::BlockHeight;
 use milepost::storage::rows::{ConfigIndex, ConfigRecord};
 use milepost::storage::{Key, Row, Snapshot as _, Table};
@@ -36,16 +36,10 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
             break;
         }
         for same_key in rows.chunk_by(|(one, _), (other, _)| one == other) {
-            let is_of_this_release = |row: &Row| row.first() == Some(&FORMAT_VERSION);
-            let of_this_release = same_key.iter().filter(|(_, row)| is_of_this_release(row));
-            let of_this_release: Vec<&(Key, Row)> = of_this_release.collect();
-            let (key, row) = match of_this_release[..] {
-                [] => continue,
-                [(key, row)] => (key, row),
-                [(key, _), ..] => {
-                    warn!("{key:?}: two contents in the archive, neither is used");
-                    continue;
-                }
+            let [(key, row)] = same_key else {
+                let key = same_key.first().map(|(key, _)| key);
+                warn!("{key:?}: two contents in the archive, neither is used");
+                continue;
             };
             let first = height(key)?;
             if !index.heights.contains(&first) {
@@ -61,7 +55,7 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
     Ok(())
 }
 
-/// `chain_id` of the first configuration of this release; `None` if there is none
+/// `chain_id` of the first configuration; `None` if there is none
 ///
 /// All are read, so that a damaged one is found before anything is written.
 pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> {
@@ -73,7 +67,7 @@ pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> 
         if rows.is_empty() {
             return Ok(chain_id);
         }
-        for (key, row) in rows.iter().filter(|(_, row)| row.first() == Some(&FORMAT_VERSION)) {
+        for (key, row) in &rows {
             let text = text(key, row)?;
             if chain_id.is_none() {
                 // Reading from memory cannot fail.

@@ -2,12 +2,11 @@
 //! the rows that it names.
 //!
 //! Rows are decompressed one by one, so a damaged one is named and the next one is read. Keys that
-//! hold two contents are problems; rows of other format versions are none, and only counted. Rows
-//! are not compared with the chain, and nothing is repaired.
+//! hold two contents are problems. Rows are not compared with the chain, and nothing is repaired.
 
 use milepost::archive::{
-    Archive as _, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, FORMAT_VERSION,
-    WriterProgress, served_version,
+    Archive as _, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, WriterProgress,
+    served_row,
 };
 use milepost::storage::rows::{ConfigRecord, FinalizedTransaction};
 use milepost::storage::{Key, Row, Table};
@@ -35,10 +34,10 @@ pub(super) fn check(location: &ArchiveLocation) -> Result<(String, u64), String>
         }
         Err(error) => return Err(at(location, error)),
     };
-    let mut read = RowCount::default();
+    let mut rows = 0;
     let mut links = Links::new(&archive).map_err(|error| at(location, error))?;
     for table in Table::ARCHIVE {
-        if let Err(error) = check_table(&archive, table, &mut read, &mut links, &mut problems) {
+        if let Err(error) = check_table(&archive, table, &mut rows, &mut links, &mut problems) {
             // What fails otherwise than by damage is not a finding.
             if error.kind() == ErrorKind::Storage {
                 return Err(at(location, error));
@@ -47,24 +46,13 @@ pub(super) fn check(location: &ArchiveLocation) -> Result<(String, u64), String>
         }
     }
     links.finish(&mut problems);
-    let mut text = problems.report(location, Some(read.rows));
-    if read.of_other_versions > 0 {
-        let count = read.of_other_versions;
-        text.push_str(&format!("{count} rows of other format versions were not checked\n"));
-    }
-    Ok((text, problems.count))
-}
-
-#[derive(Debug, Default)]
-struct RowCount {
-    rows: u64,
-    of_other_versions: u64,
+    Ok((problems.report(location, Some(rows)), problems.count))
 }
 
 fn check_table(
     archive: &CompressedArchive<SharedArchive>,
     table: Table,
-    read: &mut RowCount,
+    read: &mut u64,
     links: &mut Links,
     problems: &mut Problems,
 ) -> Result<(), Error> {
@@ -79,11 +67,7 @@ fn check_table(
             let (mut checked, mut key) = (Vec::new(), None);
             for (row_key, row) in same_key {
                 key = Some(row_key);
-                read.rows += 1;
-                if row.first().is_some_and(|version| *version != FORMAT_VERSION) {
-                    read.of_other_versions += 1;
-                    continue;
-                }
+                *read += 1;
                 let plain = check_one(archive, row_key, row);
                 match plain.and_then(|plain| links.add(row_key, &plain)) {
                     Ok(()) => checked.push(row.clone()),
@@ -95,7 +79,7 @@ fn check_table(
                     Err(error) => problems.add(error),
                 }
             }
-            if let Some(Err(error)) = key.map(|key| served_version(key, checked)) {
+            if let Some(Err(error)) = key.map(|key| served_row(key, checked)) {
                 problems.add(error);
             }
         }

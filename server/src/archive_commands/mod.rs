@@ -152,9 +152,7 @@ fn train(args: &TrainArgs) -> Result<(), String> {
     let archive = open(location)?;
     let mut bytes: usize = 0;
     for_each_row(archive.inner(), Table::ArchivedTransactions, &mut |key, row| {
-        // Rows of other format versions are counted by their length, which does for a sample.
-        let envelope = Envelope::decode(key.table(), row);
-        bytes += envelope.map_or(row.len(), |envelope| envelope.content_len as usize);
+        bytes += Envelope::decode(key.table(), row)?.content_len as usize;
         Ok(())
     })
     .map_err(failed)?;

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use milepost::archive::{
-    Archive, ArchivedBlock, MemoryArchive, Removal, WriterProgress, is_new_version,
+    Archive, ArchivedBlock, MemoryArchive, Removal, WriterProgress, is_new_content,
 };
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
@@ -84,8 +84,8 @@ impl Archive for RepairedArchive {
         for (stored, (key, row)) in stored.into_iter().zip(rows) {
             match stored {
                 Ok(None) => missing.push((*key, row.clone())),
-                Ok(Some(other)) if !is_new_version(row, [&*other])? => {}
-                // What a newer release has put is not wrong.
+                Ok(Some(other)) if !is_new_content(row, [&*other])? => {}
+                // What another release has put is not wrong.
                 Err(error) if error.kind() == ErrorKind::Version => return Err(error),
                 Ok(Some(_)) | Err(_) => wrong.push((*key, row.clone())),
             }

@@ -1,4 +1,4 @@
-//! `milepost archive stats`: rows and bytes by table, format versions, progress, dictionaries.
+//! `milepost archive stats`: rows and bytes by table, progress, dictionaries.
 //!
 //! Reads every row once and decompresses only progress: lengths are in the envelopes. A row that
 //! cannot be read is counted and not described, which `milepost archive check` does.
@@ -26,17 +26,10 @@ pub(super) struct Stats {
 
 #[derive(Debug, Default)]
 struct TableStats {
-    /// Rows by their format version
-    versions: BTreeMap<u8, u64>,
+    rows: u64,
     unreadable: u64,
     content_bytes: u64,
     stored_bytes: u64,
-}
-
-impl TableStats {
-    fn rows(&self) -> u64 {
-        self.versions.values().sum()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -54,12 +47,8 @@ impl Stats {
         for table in Table::ARCHIVE {
             let mut of_table = TableStats::default();
             for_each_row(archive.inner(), table, &mut |key, row| {
-                let version = row.first().copied().unwrap_or_default();
-                *of_table.versions.entry(version).or_default() += 1;
+                of_table.rows += 1;
                 of_table.stored_bytes += row.len() as u64;
-                if version != FORMAT_VERSION {
-                    return Ok(());
-                }
                 let Ok(envelope) = Envelope::decode(table, row) else {
                     of_table.unreadable += 1;
                     return Ok(());
@@ -106,16 +95,10 @@ impl Stats {
             .tables
             .iter()
             .map(|(table, stats)| {
-                let versions: Map<String, Value> = stats
-                    .versions
-                    .iter()
-                    .map(|(version, rows)| (version.to_string(), (*rows).into()))
-                    .collect();
                 let members = json!({
-                    "rows": stats.rows(),
+                    "rows": stats.rows,
                     "content_bytes": stats.content_bytes,
                     "stored_bytes": stats.stored_bytes,
-                    "format_versions": versions,
                     "unreadable": stats.unreadable,
                 });
                 (table.name().to_owned(), members)

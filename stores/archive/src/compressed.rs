@@ -7,7 +7,7 @@
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use milepost::archive::{Archive, Compression, Envelope, FORMAT_VERSION, Origin};
+use milepost::archive::{Archive, Compression, Envelope, Origin};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use zstd::zstd_safe::{CCtx, CDict, DCtx, compress_bound, get_error_name};
@@ -85,9 +85,6 @@ impl Compressor {
 
     /// The row with its content compressed, unless that makes it longer
     fn compress(&self, context: &mut CCtx<'static>, key: &Key, row: &Row) -> Result<Row, Error> {
-        if !is_readable(row) {
-            return Ok(row.clone());
-        }
         let envelope = Envelope::decode(key.table(), row)?;
         let content = envelope.content()?;
         if content.len() <= MIN_LEN || key.table() == Table::ArchiveDictionaries {
@@ -217,17 +214,13 @@ impl<A: Archive> CompressedArchive<A> {
 
     /// The row with a plain envelope, for a row of the [archive inside](Self::inner)
     ///
-    /// For checks, which go on after a row that cannot be decompressed. A row of another format
-    /// version stays as it is.
+    /// For checks, which go on after a row that cannot be decompressed.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`] if the row is damaged or its dictionary is missing, and those of the
     /// archive if the dictionary has to be read.
     pub fn decompress(&self, key: &Key, row: Row) -> Result<Row, Error> {
-        if !is_readable(&row) {
-            return Ok(row);
-        }
         let envelope = Envelope::decode(key.table(), &row)?;
         let Compression::Zstd { dictionary, is_packed } = envelope.compression else {
             return Ok(row);
@@ -312,11 +305,6 @@ impl<A: fmt::Debug> fmt::Debug for CompressedArchive<A> {
             .field("archive", archive)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether this release reads the row; those of other releases pass through as they are
-fn is_readable(row: &[u8]) -> bool {
-    row.first() == Some(&FORMAT_VERSION)
 }
 
 fn zstd_error(kind: ErrorKind, code: usize, key: &Key) -> Error {

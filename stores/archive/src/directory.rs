@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
-use milepost::archive::{Archive, is_new_version, served_version};
+use milepost::archive::{Archive, is_new_content, served_row};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
@@ -289,7 +289,7 @@ impl Rows {
         if has_conflicts {
             self.further(key, &mut rows)?;
         }
-        served_version(key, rows)
+        served_row(key, rows)
     }
 
     /// Appends all rows of a key but the first
@@ -397,7 +397,7 @@ impl Rows {
                 self.further(key, &mut existing)?;
             }
             existing.extend(added.iter().map(|(_, row)| row.clone()));
-            if !is_new_version(row, existing.iter().map(|row| &**row))? {
+            if !is_new_content(row, existing.iter().map(|row| &**row))? {
                 continue;
             }
             if existing.is_empty() {
@@ -405,8 +405,6 @@ impl Rows {
             } else {
                 let mut conflict = conflict_prefix(key);
                 conflict.extend_from_slice(milepost::archive::content_hash(row)?.as_bytes());
-                // Rows of two format versions can have one content.
-                conflict.extend_from_slice(row.get(..1).unwrap_or_default());
                 batch.insert(&self.conflicts, conflict, &**row);
             }
             added.push(pair);

@@ -21,7 +21,7 @@
 //! # Layout
 //!
 //! Each table of an archive is a CQL table, so that it can be scanned, measured and dropped by
-//! itself. The key is the partition. Within it, rows are clustered by format version and content
+//! itself. The key is the partition. Within it, rows are clustered by content
 //! hash: two writers whose rows have the same content overwrite each other, and rows that differ in
 //! content are side by side, where one read finds both. A row above [`MAX_PIECE`] is stored in
 //! pieces, which count only if all are there. Nothing is deleted in normal work, so there are no

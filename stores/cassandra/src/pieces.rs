@@ -32,7 +32,7 @@ const MAX_PIECES_OF_KEY: usize = 4096;
 pub(crate) struct CutRow {
     pub(crate) key: Key,
     row: Row,
-    /// Format version and content hash; empty in a table whose rows are replaced
+    /// The content hash; empty in a table whose rows are replaced
     pub(crate) content: Vec<u8>,
     /// The hash of the row's bytes; empty for a row of one piece
     pub(crate) copy: Vec<u8>,
@@ -51,10 +51,7 @@ impl CutRow {
             return Err(Error::new(ErrorKind::Limit, detail).at(format_args!("{key:?}")));
         }
         let hash = content_hash(row).map_err(|error| error.at(format_args!("{key:?}")))?;
-        let content = match row.first() {
-            Some(version) if !is_replaced => [&[*version], &hash.as_bytes()[..]].concat(),
-            _ => Vec::new(),
-        };
+        let content = if is_replaced { Vec::new() } else { hash.as_bytes().to_vec() };
         let piece_len = if is_replaced { limit } else { MAX_PIECE };
         let copy = match row.len() > piece_len {
             true => CryptoHash::digest(row).as_bytes().to_vec(),

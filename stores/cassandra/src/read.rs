@@ -7,9 +7,9 @@ use core::ops::ControlFlow;
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::FuturesOrdered;
-use milepost::archive::{Envelope, served_version};
+use milepost::Error;
+use milepost::archive::{Envelope, served_row};
 use milepost::storage::{Key, Row};
-use milepost::{Error, ErrorKind};
 use scylla::response::PagingState;
 use scylla::statement::prepared::PreparedStatement;
 
@@ -38,20 +38,18 @@ impl Cluster {
         // One replica may have an older row of those that are replaced.
         if !is_replaced(key.table()) {
             let rows = self.rows(&statements.read_one, key, "one replica").await?;
-            match served_version(key, rows) {
+            match served_row(key, rows) {
                 Ok(None) => {}
                 // Another replica may have the execution.
                 Ok(Some(row))
                     if Envelope::decode(key.table(), &row).is_ok_and(|row| row.is_refusal) => {}
-                // Another replica may have a row of this version.
-                Err(error) if error.kind() == ErrorKind::Version => {}
                 found => return found,
             }
         }
-        served_version(key, self.rows(&statements.read, key, "a majority of the replicas").await?)
+        served_row(key, self.rows(&statements.read, key, "a majority of the replicas").await?)
     }
 
-    /// All rows of a key: more than one if writers disagree, or are of several format versions
+    /// All rows of a key: more than one if writers disagree
     async fn rows(
         &self,
         statement: &PreparedStatement,

@@ -8,7 +8,7 @@
 use milepost::archive::{
     Archive, ArchiveLookup, ArchiveWriter, ArchivedBlock, ArchivedProof, ArchivedReceipt,
     ArchivedRow, Envelope, MemoryArchive, Origin, WithArchive, WriterId, WriterProgress,
-    for_each_row, is_new_version, served_version,
+    for_each_row, is_new_content, served_row,
 };
 use milepost::endpoint::{Engine, Settings};
 use milepost::primitives::CryptoHash;
@@ -131,8 +131,8 @@ fn archived(table: Table, row: &[u8]) {
     let _about = ArchivedRow::decode(key, row);
     let row = Row::from(row);
     let other = Row::from(Envelope::plain(ORIGIN, b"another content").encode());
-    let _served = served_version(&key, vec![row.clone(), other.clone()]);
-    let _is_new = is_new_version(&row, [&*other]);
+    let _served = served_row(&key, vec![row.clone(), other.clone()]);
+    let _is_new = is_new_content(&row, [&*other]);
     let plain = ARCHIVE.with(|archive| archive.decompress(&key, row));
     let Ok(plain) = plain else { return };
 

@@ -20,7 +20,7 @@ struct ArchiveRow {
         : key(view(raw.key)), content(view(raw.content)), row(view(raw.row)) {}
 
     std::string_view key;      ///< number of the table, then 1 to 32 bytes
-    std::string_view content;  ///< 33 bytes: rows of one key with the same ones are one row
+    std::string_view content;  ///< 32 bytes: rows of one key with the same ones are one row
     std::string_view row;      ///< the row
 };
 

@@ -4,7 +4,7 @@
 // whole buffer with it.
 
 const REMOVED = 0xffffffff;
-const CONTENT_LENGTH = 33;
+const CONTENT_LENGTH = 32;
 
 /** @param {Uint8Array} packed */
 export function unpackKeys(packed) {
@@ -18,7 +18,7 @@ export function unpackKeys(packed) {
 }
 
 /**
- * The rows of a call of an archive, each with the 33 bytes of its content
+ * The rows of a call of an archive, each with the 32 bytes of its content
  *
  * @param {Uint8Array} packed
  */
