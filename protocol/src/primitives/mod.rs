@@ -11,6 +11,8 @@ mod fraction;
 mod hash;
 mod key;
 mod rational;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use account::AccountId;

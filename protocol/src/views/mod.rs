@@ -32,6 +32,8 @@ mod response;
 #[doc(hidden)]
 pub mod schema;
 mod status;
+#[cfg(test)]
+mod tests;
 mod transaction;
 pub(crate) mod unknown_fields;
 pub(crate) mod wire;

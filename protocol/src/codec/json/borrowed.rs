@@ -221,4 +221,42 @@ mod tests {
         }
         assert_eq!(found(" {} "), Some(vec![]));
     }
+
+    #[test]
+    fn members_are_found_by_name_and_others_in_between() {
+        let text = r#" {"id" : "a\n", "other":[1] ,"ids":"b","i":{},"id":7} rest"#;
+        let (mut cursor, mut found) = (BorrowedReader::new(text), vec![]);
+        let members = cursor.members(&["ids", "id"], |index, cursor| {
+            found.push((index, cursor.value_or_string()?));
+            Some(())
+        });
+        assert_eq!((members, cursor.rest(), cursor.end()), (Some(()), " rest", None));
+        assert_eq!(
+            found,
+            [
+                (Some(1), (r#""a\n""#, false)),
+                (None, ("[1]", false)),
+                (Some(0), (r#""b""#, true)),
+                (None, ("{}", false)),
+                (Some(1), ("7", false)),
+            ]
+        );
+        assert_eq!(BorrowedReader::new("7").members(&["id"], |_, _| Some(())), None);
+        assert_eq!(BorrowedReader::new(r#"{"id":7}"#).members(&["id"], |_, _| None), None);
+        assert_eq!(BorrowedReader::new("\"a").value_or_string(), None);
+    }
+
+    #[test]
+    fn a_plain_string_has_no_escapes() {
+        for (text, expected) in [
+            (r#""ab""#, Some("ab")),
+            (r#""""#, Some("")),
+            (r#""a\n""#, None),
+            (r#""a"b""#, None),
+            (r#"ab""#, None),
+            (r#""ab"#, None),
+        ] {
+            assert_eq!(plain_string(text), expected, "{text}");
+        }
+    }
 }

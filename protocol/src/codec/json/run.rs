@@ -98,6 +98,10 @@ mod tests {
                 bytes[length + 1] = b'"';
                 assert_eq!(run_end(&bytes, 0), length, "{stop}");
                 assert_eq!(run_end(&bytes[..length], length / 3), length);
+                // Nothing but such bytes, as many as are searched at once
+                bytes[length..].fill(stop);
+                bytes.resize(length + 300, stop);
+                assert_eq!(run_end(&bytes, 0), length, "{stop}");
             }
         }
         assert_eq!(run_end(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20], 0), 9);
