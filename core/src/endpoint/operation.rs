@@ -10,11 +10,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use hashbrown::HashTable;
+use hashbrown::HashMap;
 
 use super::{Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
+use crate::primitives::HashBuilder;
 use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
@@ -25,7 +26,6 @@ const MAX_IDLE_ENTRIES: usize = 256;
 /// An operation in progress
 #[derive(Debug)]
 struct Operation<T> {
-    handle: RequestHandle,
     kind: OperationKind<T>,
     /// Whether no rows were asked for so far
     is_first: bool,
@@ -65,17 +65,10 @@ pub(super) enum Progress<T> {
     Completed(Result<Completion, Error>),
 }
 
-/// Handles are not chosen by clients, so one multiplication suffices: its low bits differ for
-/// handles with different indices
-const fn hash(handle: RequestHandle) -> u64 {
-    handle.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 /// All operations of an endpoint
 #[derive(Debug)]
 pub(super) struct Operations<T> {
-    /// By handle; a `BTreeMap` adds 2.6 kB after gzip to the module for JavaScript
-    by_handle: HashTable<Operation<T>>,
+    by_handle: HashMap<RequestHandle, Operation<T>, HashBuilder>,
     /// Those that can go on
     runnable: VecDeque<RequestHandle>,
     /// The imports in their order; the first one is in progress
@@ -85,19 +78,18 @@ pub(super) struct Operations<T> {
 impl<T> Operations<T> {
     pub(super) fn new() -> Self {
         let (runnable, imports) = (VecDeque::new(), VecDeque::new());
-        Self { by_handle: HashTable::new(), runnable, imports }
+        Self { by_handle: HashMap::default(), runnable, imports }
     }
 
     fn get(&mut self, handle: RequestHandle) -> Option<&mut Operation<T>> {
-        self.by_handle.find_mut(hash(handle), |entry| entry.handle == handle)
+        self.by_handle.get_mut(&handle)
     }
 
     fn remove(&mut self, handle: RequestHandle) -> Option<OperationKind<T>> {
-        let found = self.by_handle.find_entry(hash(handle), |entry| entry.handle == handle);
-        let (operation, _) = found.ok()?.remove();
+        let operation = self.by_handle.remove(&handle)?;
         if self.by_handle.is_empty() {
             // An idle service does not keep the memory of its peak.
-            self.by_handle.shrink_to(MAX_IDLE_ENTRIES, |operation| hash(operation.handle));
+            self.by_handle.shrink_to(MAX_IDLE_ENTRIES);
         }
         Some(operation.kind)
     }
@@ -111,8 +103,8 @@ impl<T> Operations<T> {
         if !is_import || self.imports.len() == 1 {
             self.runnable.push_back(handle);
         }
-        let operation = Operation { handle, kind, is_first: true, awaits_rows: false };
-        self.by_handle.insert_unique(hash(handle), operation, |entry| hash(entry.handle));
+        let operation = Operation { kind, is_first: true, awaits_rows: false };
+        self.by_handle.insert(handle, operation);
     }
 
     /// Removes an operation that is no import; returns whether it is none
@@ -263,7 +255,7 @@ pub(super) enum Poll {
 /// A query that changes nothing, and completes its operation
 ///
 /// Behind a trait, so that a program has those alone that it asks for.
-pub(super) trait CompletingQuery: fmt::Debug + Send + Sync {
+pub(super) trait CompletingQuery: Send + Sync {
     fn poll(&mut self) -> Result<Poll, Error>;
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error>;
 }
@@ -274,7 +266,7 @@ struct Completing<Q: Query> {
     complete: fn(Q::Output) -> Completion,
 }
 
-impl<Q: Query + fmt::Debug + Send + Sync> CompletingQuery for Completing<Q> {
+impl<Q: Query + Send + Sync> CompletingQuery for Completing<Q> {
     fn poll(&mut self) -> Result<Poll, Error> {
         let complete = self.complete;
         step(&mut self.query, |output| Poll::Completed(complete(output)))
@@ -285,9 +277,9 @@ impl<Q: Query + fmt::Debug + Send + Sync> CompletingQuery for Completing<Q> {
     }
 }
 
-impl<Q: Query + fmt::Debug> fmt::Debug for Completing<Q> {
+impl fmt::Debug for dyn CompletingQuery {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.query.fmt(formatter)
+        formatter.write_str("a query")
     }
 }
 
@@ -302,7 +294,7 @@ impl<T> OperationKind<T> {
     /// A query that changes nothing, whose output completes the operation
     pub(super) fn query<Q>(query: Q, complete: fn(Q::Output) -> Completion) -> Self
     where
-        Q: Query + fmt::Debug + Send + Sync + 'static,
+        Q: Query + Send + Sync + 'static,
     {
         Self::Query(Box::new(Completing { query, complete }))
     }

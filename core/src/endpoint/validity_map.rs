@@ -6,15 +6,17 @@
 //! Otherwise kept are the waits, and the nonces of their access keys in blocks that are not final.
 //! A wake-up decides nothing: the request is evaluated again.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
 
+use hashbrown::HashMap;
+
 use super::pending_request::RetainedRequest;
 use super::validity::{IncludedNonce, UsedNonce, WakesOn};
 use crate::import::{ChainUpdate, JoinedBlock};
-use crate::primitives::{BlockHeight, CryptoHash, Nonce};
+use crate::primitives::{BlockHeight, CryptoHash, HashBuilder, Nonce};
 use crate::waiting::RequestHandle;
 
 /// Updates whose transactions are kept, for requests that were evaluated before them
@@ -23,8 +25,8 @@ const MAX_RECENT: usize = 8;
 /// The waits by signed transaction
 #[derive(Debug, Default)]
 pub(super) struct ValidityMap {
-    requests: BTreeMap<RequestHandle, Vec<Entry>>,
-    access_keys: BTreeMap<CryptoHash, KeyState>,
+    requests: HashMap<RequestHandle, Vec<Entry>, HashBuilder>,
+    access_keys: HashMap<CryptoHash, KeyState, HashBuilder>,
     index: BTreeSet<(Cause, RequestHandle)>,
     /// The access keys and nonces in blocks that are not final
     unfinal: Vec<(CryptoHash, UsedNonce)>,
@@ -159,9 +161,11 @@ impl ValidityMap {
         }
         if let Some(head) = update.joined.last() {
             // Heights come first.
-            let later = self.index.split_off(&(Cause::Height(head.point.height), FIRST));
-            let passed = mem::replace(&mut self.index, later);
-            woken.extend(passed.into_iter().map(|(_, handle)| handle));
+            let passed = self.index.range(..(Cause::Height(head.point.height), FIRST));
+            for entry in passed.copied().collect::<Vec<_>>() {
+                self.index.remove(&entry);
+                woken.push(entry.1);
+            }
         }
         self.last_final = update.last_final;
         if self.access_keys.is_empty() {
