@@ -42,8 +42,8 @@ Builds the libraries for C and C++ and installs them with headers, pkg-config fi
   --debug            build without optimisation
   --help             print this text
 
-The shared library is stripped; its debug information is in the file beside it that ends in `.debug`,
-where debuggers find it.";
+The libraries have no debug information; that of the shared one is in the file beside it that ends in
+`.debug`, where debuggers find it.";
 
 /// What is asked for
 struct Plan {
@@ -206,7 +206,8 @@ impl Plan {
         output(self.tool("objcopy").arg("--strip-unneeded").arg(link).arg(&path)).map(drop)
     }
 
-    /// Writes a library of one object whose global symbols are those of the interface alone
+    /// Writes a library of one object without debug information, whose global symbols are those of
+    /// the interface alone
     fn localize(&self, library: &Path, made: &Path) -> Result<(), String> {
         let object = made.with_extension("o");
         let symbols = output(self.tool("nm").args(["-g", "--defined-only"]).arg(library))?;
@@ -224,7 +225,8 @@ impl Plan {
         let mut narrow = self.tool("objcopy");
         // Rust's own library has its parts as bitcode too, for compilers. Joined, they are not
         // valid bitcode, and linkers with LLVM's plugin fail on them.
-        narrow.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd", "--wildcard", &keep]);
+        narrow.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd", "--strip-debug"]);
+        narrow.args(["--wildcard", &keep]);
         output(narrow.arg(&object))?;
         let _ = fs::remove_file(made);
         output(self.tool("ar").arg("crs").arg(made).arg(&object))?;

@@ -88,12 +88,13 @@ fn the_installed_programs_answer_from_the_installed_blocks() {
 
 #[test]
 #[ignore = "installs the libraries, as `cargo xtask verify install` does"]
-fn the_shared_library_is_stripped_and_its_debug_information_beside_it() {
+fn libraries_are_stripped_and_the_debug_information_of_the_shared_one_is_beside_it() {
     let library = installed().join("lib/libmilepost.so.0.1.0");
     let sections = |path: &Path| c::run(Command::new("readelf").args(["-S", "-W"]).arg(path));
     let stripped = sections(&library);
     assert!(stripped.contains(".gnu_debuglink") && !stripped.contains(".debug_info"), "{stripped}");
     assert!(sections(&installed().join("lib/libmilepost.so.0.1.0.debug")).contains(".debug_info"));
+    assert!(!sections(&installed().join("lib/libmilepost.a")).contains(".debug_info"));
 }
 
 /// Installs for a package, into another directory than the one that programs will find
