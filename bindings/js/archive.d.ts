@@ -1,10 +1,6 @@
-// Archives: finalized transactions, behind a storage of recent blocks; and the checks of both:
-// `milepost/archive`.
-//
-// Importing this entry loads the engine that has archives, in place of the smaller one without.
-// Import it before the engine is loaded: with the other imports.
+// Archives: finalized transactions, behind a storage of recent blocks: `milepost/archive`.
 
-import type { IndexedDbOptions, MaybePromise, Storage } from "./storage.js";
+import type { IndexedDbOptions, MaybePromise } from "./storage.js";
 
 /** A row to put into an archive */
 export interface ArchiveRow {
@@ -25,7 +21,7 @@ export interface ArchiveEntry {
 /**
  * Where finalized transactions are kept: a set of rows by key and content, which any number of
  * endpoints and processes may share. A table with the primary key (`key`, `content`), for example.
- * Rows are put once and not changed; `checkArchive` tests whether an archive is right.
+ * Rows are put once and not changed; `checkArchive` of `milepost/kit` tests whether an archive is right.
  *
  * After each import an endpoint puts what has become final, and its storage forgets a block, by
  * `settings.retention`, only when that is durable. An archive that fails never fails an import: the
@@ -94,25 +90,3 @@ export class IndexedDbArchive implements Archive {
   /** Closes the database; later calls fail */
   close(): void;
 }
-
-/**
- * Checks that a storage meets the requirements of an endpoint, by the conformance kit of the
- * engine. Reads also begin while the promise of a commit is pending: with
- * `isolation: "read-committed"` they have to see the commit whole or not at all. `create` is called
- * some 25 times, each time for an empty storage, which gets at most about 16 MiB of rows. Not
- * checked: that commits survive closing the storage, and the view of other processes.
- *
- * @throws {Error} A requirement is not met: the message says which one, at which key, and what was
- *   found; `cause` is the last error of the storage.
- */
-export function checkStorage(create: () => MaybePromise<Storage>): Promise<void>;
-
-/**
- * Checks that an archive meets the requirements of an endpoint, by the conformance kit of the
- * engine. Puts also begin while others are pending. `create` is called 11 times, each time for an
- * empty archive, which gets at most about 10 MiB of rows. Not checked: that rows survive closing
- * the archive.
- *
- * @throws {Error} As `checkStorage`
- */
-export function checkArchive(create: () => MaybePromise<Required<Archive>>): Promise<void>;

@@ -1,10 +1,8 @@
-// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, of the
-// engine with archives in `build/archive`, and of the modules beside it in `build/verifier` and
-// `build/proof`.
+// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of the
+// modules beside it in `build/verifier` and `build/kit`.
 //
-// Optimizes the modules and strips their names (`build/names.wasm` has them, for `tools/size.js`),
-// bundles the sources of each folder into one ES module and one CommonJS module, and writes the
-// entries, which differ in how they load the engine.
+// Optimizes the modules, bundles the sources of each folder into one ES module and one CommonJS module,
+// and writes the entries, which differ in how they load the engine.
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,13 +17,13 @@ mkdirSync(here("dist/types"), { recursive: true });
 copyFileSync(here("../../core/blocks.jsonl"), here("dist/blocks.jsonl"));
 
 // Only tests load modules of a development build, which is slow to optimize.
-const write = process.env.MILEPOST_UNOPTIMIZED ? (from, to) => copyFileSync(from, to) : optimize;
-write(here("build/module.wasm"), here("dist/milepost.wasm"));
-write(here("build/module.wasm"), here("build/names.wasm"), ["-g"]);
-for (const name of ["archive", "verifier", "proof"])
-  write(here(`build/${name}/module.wasm`), here(`dist/${name}.wasm`));
+const write = process.env.MILEPOST_UNOPTIMIZED ? copyFileSync : optimize;
+const MODULES = { milepost: "build", verifier: "build/verifier", kit: "build/kit" };
+await Promise.all(
+  Object.entries(MODULES).map(([name, folder]) => write(here(`${folder}/module.wasm`), here(`dist/${name}.wasm`))),
+);
 
-/** Bundles sources with their maps, and returns the names that the first of them exports */
+/** Bundles sources, and returns the names that the first of them exports */
 async function bundle(format, extension, entryPoints, options) {
   const { metafile } = await build({
     entryPoints,
@@ -36,7 +34,6 @@ async function bundle(format, extension, entryPoints, options) {
     target: "es2022",
     define: { __VERSION__: JSON.stringify(version) },
     legalComments: "none",
-    sourcemap: "linked",
     metafile: true,
     ...options,
   });
@@ -63,11 +60,11 @@ async function bundles(name) {
 }
 
 await bundle("cjs", "cjs", { core: here("src/node.js") }, { footer });
-// The client and the check of answers share their classes with the core, and not the whole of it.
+// The client and the verifier share their classes with the core, and not the whole of it.
 const modules = {
   core: here("src/core/index.js"),
   client: here("src/client/index.js"),
-  proof: here("src/proof/index.js"),
+  verifier: here("src/verifier/index.js"),
 };
 const split = { ...minify, splitting: true, chunkNames: "shared-[hash]" };
 const names = (await bundle("esm", "js", modules, split))
@@ -76,7 +73,7 @@ const names = (await bundle("esm", "js", modules, split))
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
 const archiveNames = (await bundles("archive")).join(", ");
-await bundles("verifier");
+const kitNames = (await bundles("kit")).filter((name) => name !== "setKitLoader").join(", ");
 
 /** What the client exports besides itself */
 const CLIENT =
@@ -87,7 +84,7 @@ const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, internal, setLoader, init, Client, connect, loadAnswerVerifier, ...exported } = require("./core.cjs");
+const { initSync, internal, setLoader, init, Client, connect, loadVerifier, loadAnswerVerifier, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
 setLoader({ loadSync: read, source: read });
@@ -126,7 +123,7 @@ export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";
 `,
   // Without a loader: the user passes the source of the engine to `init`.
-  "slim.cjs": `const { internal, setLoader, Client, connect, loadAnswerVerifier, ...exported } = require("./core.cjs");
+  "slim.cjs": `const { internal, setLoader, Client, connect, loadVerifier, loadAnswerVerifier, ...exported } = require("./core.cjs");
 
 module.exports = exported;
 `,
@@ -151,99 +148,66 @@ export const { Client, connect, ${CLIENT} } = client;
 
 export const { ${followNames} } = entry;
 `,
-  // With the engine that has archives: its loader replaces the one of the entry of the package.
-  "archive-node.cjs": `const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
-const { setLoader } = require("./core.cjs");
-
-const read = () => readFileSync(join(__dirname, "archive.wasm"));
-setLoader({ loadSync: read, source: read }, true);
-
-module.exports = { ...require("./archive.cjs") };
-`,
-  "archive-node.js": `import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import core from "./core.cjs";
-import entry from "./archive.cjs";
-
-const read = () =>
-  readFileSync(
-    import.meta.url ? new URL("./archive.wasm", import.meta.url) : join(__dirname, "archive.wasm"),
-  );
-core.setLoader({ loadSync: read, source: read }, true);
+  // Share the classes of CommonJS in Node.js.
+  "archive-node.js": `import entry from "./archive.cjs";
 
 export const { ${archiveNames} } = entry;
-`,
-  "archive-web.js": `import { setLoader } from "./core.js";
-
-setLoader({ source: () => new URL("./archive.wasm", import.meta.url) }, true);
-
-export { ${archiveNames} } from "./archive.js";
-`,
-  "archive-workerd.js": `import module from "./archive.wasm";
-import { setLoader } from "./core.js";
-
-setLoader({ loadSync: () => module, source: () => module }, true);
-
-export { ${archiveNames} } from "./archive.js";
 `,
   // The entries of the modules beside the engine differ in how they load them, as those of the
   // engine do.
   "verifier-node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { load } = require("./verifier.cjs");
+const core = require("./core.cjs");
 
 const read = async () => readFileSync(join(__dirname, "verifier.wasm"));
 
-module.exports = { loadVerifier: (source = read()) => load(source) };
+module.exports = {
+  loadVerifier: (source = read()) => core.loadVerifier(source),
+  loadAnswerVerifier: (source = read()) => core.loadAnswerVerifier(source),
+};
 `,
   "verifier-node.js": `import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import verifier from "./verifier.cjs";
+import core from "./core.cjs";
 
 const read = async () =>
   readFileSync(
     import.meta.url ? new URL("./verifier.wasm", import.meta.url) : join(__dirname, "verifier.wasm"),
   );
 
-export const loadVerifier = (source = read()) => verifier.load(source);
-`,
-  "proof-node.cjs": `const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
-const { loadAnswerVerifier: load } = require("./core.cjs");
-
-const read = async () => readFileSync(join(__dirname, "proof.wasm"));
-
-module.exports = { loadAnswerVerifier: (source = read()) => load(source) };
-`,
-  "proof-node.js": `import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import core from "./core.cjs";
-
-const read = async () =>
-  readFileSync(
-    import.meta.url ? new URL("./proof.wasm", import.meta.url) : join(__dirname, "proof.wasm"),
-  );
-
+export const loadVerifier = (source = read()) => core.loadVerifier(source);
 export const loadAnswerVerifier = (source = read()) => core.loadAnswerVerifier(source);
 `,
-  "proof-web.js": `import { load } from "./proof.js";
+  "verifier-web.js": `import * as verifier from "./verifier.js";
 
-export const loadAnswerVerifier = (source = new URL("./proof.wasm", import.meta.url)) => load(source);
-`,
-  "proof-workerd.js": `import module from "./proof.wasm";
-import { load } from "./proof.js";
+const url = () => new URL("./verifier.wasm", import.meta.url);
 
-export const loadAnswerVerifier = (source = module) => load(source);
-`,
-  "verifier-web.js": `import { load } from "./verifier.js";
-
-export const loadVerifier = (source = new URL("./verifier.wasm", import.meta.url)) => load(source);
+export const loadVerifier = (source = url()) => verifier.loadVerifier(source);
+export const loadAnswerVerifier = (source = url()) => verifier.loadAnswerVerifier(source);
 `,
   "verifier-workerd.js": `import module from "./verifier.wasm";
-import { load } from "./verifier.js";
+import * as verifier from "./verifier.js";
 
-export const loadVerifier = (source = module) => load(source);
+export const loadVerifier = (source = module) => verifier.loadVerifier(source);
+export const loadAnswerVerifier = (source = module) => verifier.loadAnswerVerifier(source);
+`,
+  "kit-node.cjs": `const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { setKitLoader, ...exported } = require("./kit.cjs");
+
+setKitLoader(() => readFileSync(join(__dirname, "kit.wasm")));
+
+module.exports = exported;
+`,
+  "kit-node.js": `import kit from "./kit-node.cjs";
+
+export const { ${kitNames} } = kit;
+`,
+  "kit-web.js": `import { setKitLoader } from "./kit.js";
+
+setKitLoader(() => new URL("./kit.wasm", import.meta.url));
+
+export { ${kitNames} } from "./kit.js";
 `,
 };
 for (const [name, text] of Object.entries(ENTRIES)) writeFileSync(here(`dist/${name}`), text);

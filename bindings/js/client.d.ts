@@ -82,7 +82,7 @@ export class Client {
 
   /**
    * The outcomes of the transaction of this hash with their proof, as JSON: both texts of
-   * `verifyAnswer` of `milepost/proof`. Its `proof` is null while no block confirms an outcome.
+   * `verifyAnswer` of `milepost/verifier`. Its `proof` is null while no block confirms an outcome.
    *
    * @throws {RequestError} The transaction or the block is unknown, the block is too far away, or
    *   the server's blocks prove nothing.

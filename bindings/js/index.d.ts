@@ -96,8 +96,8 @@ export interface WaitConfig {
 export interface EndpointOptions {
   /** Where rows are stored; default the memory of the endpoint itself, which is the fastest */
   storage?: Storage;
-  /** Where finalized transactions are kept, behind the storage; `milepost/archive` has to be
-   *  imported. The default storage is then a `MemoryStorage` */
+  /** Where finalized transactions are kept, behind the storage. The default storage is then
+   *  a `MemoryStorage` */
   archive?: Archive;
   /** What checks blocks if `settings.verify` says so: of `loadVerifier` of `milepost/verifier`, one
    *  for each endpoint */

@@ -1,5 +1,5 @@
 // What an import of the `.wasm` file is depends on the bundler: its bytes, its URL or its module.
-// `loadVerifier` of `milepost/verifier` takes each of them.
+// `loadVerifier` and `loadAnswerVerifier` of `milepost/verifier` take each of them.
 
 import type { Bytes } from "./platform.js";
 import type { WasmModule } from "./slim.js";

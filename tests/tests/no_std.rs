@@ -119,6 +119,7 @@ fn wasm_bindgen_and_its_command_have_the_same_version() {
         dependency["req"].as_str().expect("a requirement").to_owned()
     };
     let version = requirement("milepost-wasm", "wasm-bindgen");
+    assert_eq!(version, requirement("milepost-wasm-kit", "wasm-bindgen"));
     assert_eq!(version, requirement("milepost-wasm-verifier", "wasm-bindgen"));
     assert!(version.starts_with('='), "wasm-bindgen {version} is not pinned");
     assert_eq!(version, requirement("xtask-npm", "wasm-bindgen-cli-support"));

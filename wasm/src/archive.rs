@@ -16,7 +16,7 @@ use milepost::storage::{BlockPoint, Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::packed_rows::encode_archive_rows;
+use crate::packed_rows::{archive_key, encode_archive_rows};
 use crate::{Config, Endpoint, EngineError};
 
 /// What an endpoint knows of its archive
@@ -326,12 +326,6 @@ impl Endpoint {
 
 fn no_archive() -> EngineError {
     EngineError::usage("the endpoint has no archive")
-}
-
-/// A key of an archive from its bytes
-pub(crate) fn archive_key(bytes: &[u8]) -> Result<Key, Error> {
-    let key = Key::from_bytes(bytes).filter(|key| key.table().is_archive());
-    key.ok_or_else(|| Error::new(ErrorKind::Storage, "a key of the archive is none of its tables"))
 }
 
 /// Rows that the host has read, and what is written instead of calling it

@@ -18,7 +18,6 @@ pub struct Config {
     pub(crate) import_settings: ImportSettings,
     pub(crate) wait_config: WaitConfig,
     /// Maximum number of blocks that the storage keeps for the archive, if there is one
-    #[cfg(feature = "archive")]
     pub(crate) archive_backlog: Option<u64>,
 }
 
@@ -37,7 +36,6 @@ impl Config {
             settings: Settings::default(),
             import_settings: ImportSettings::default(),
             wait_config: WaitConfig::default(),
-            #[cfg(feature = "archive")]
             archive_backlog: None,
         }
     }

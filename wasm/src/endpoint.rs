@@ -14,7 +14,6 @@ use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-#[cfg(feature = "archive")]
 use crate::archive::EndpointArchive;
 use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer};
 use crate::{Config, EngineError, json, packed_rows};
@@ -28,7 +27,6 @@ pub struct Endpoint {
     /// `None` over a storage of the host
     storage: Option<MemoryStorage>,
     /// `None` without an archive of the host
-    #[cfg(feature = "archive")]
     pub(crate) archive: Option<EndpointArchive>,
     request: RequestBuffer,
     response: ResponseBuffer,
@@ -75,7 +73,6 @@ impl Endpoint {
         Self {
             inner: Inner::new(Engine::new(config.settings), config.wait_config),
             import_settings: config.import_settings,
-            #[cfg(feature = "archive")]
             archive: config
                 .archive_backlog
                 .map(|blocks| EndpointArchive::new(blocks, config.import_settings.retention)),
@@ -143,7 +140,6 @@ impl Endpoint {
     pub fn handle_block(&mut self, message: &[u8]) -> Result<u64, EngineError> {
         panic_on_request(message);
         let settings = self.import_settings;
-        #[cfg(feature = "archive")]
         let settings = match &self.archive {
             Some(archive) => archive.import_settings(settings),
             None => settings,
@@ -293,21 +289,18 @@ impl Endpoint {
         match core::mem::replace(&mut self.output, Output::Timeout(None)) {
             Output::Completed { result, .. } => Ok(match result? {
                 Completion::Block(summary) => {
-                    #[cfg(feature = "archive")]
                     if let Some(archive) = &mut self.archive {
                         archive.shed_blocks += summary.shed_blocks;
                     }
                     json::import_summary(&summary)
                 }
                 Completion::Chain(chain) => {
-                    #[cfg(feature = "archive")]
                     if let (Some(archive), Some(earliest)) = (&mut self.archive, chain.earliest) {
                         archive.handle_chain(earliest.height, chain.head);
                         self.inner.set_archive_lookup(archive.lookup());
                     }
                     json::chain_status(&chain)
                 }
-                #[cfg(feature = "archive")]
                 Completion::Export(Some(export)) => {
                     let transactions = export.transactions;
                     self.archive()?.handle_export(*export)?;

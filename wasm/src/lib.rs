@@ -11,11 +11,8 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "archive")]
 mod archive;
 mod config;
-#[cfg(feature = "archive")]
-mod conformance;
 mod endpoint;
 mod error;
 mod json;
@@ -24,8 +21,6 @@ mod response_buffer;
 mod stateless;
 
 pub use config::Config;
-#[cfg(feature = "archive")]
-pub use conformance::{Check, CheckStep};
 pub use endpoint::{Endpoint, OutputKind};
 pub use error::EngineError;
 pub use stateless::{

@@ -4,9 +4,9 @@
 //! little endian, and the row; the length [`REMOVED`] removes the row. A row for an archive has the
 //! 32 bytes of its content between the key and the length.
 
-use milepost::storage::{Batch, Key};
-#[cfg(feature = "archive")]
-use milepost::{Error, archive::content_hash, storage::Row};
+use milepost::archive::content_hash;
+use milepost::storage::{Batch, Key, Row};
+use milepost::{Error, ErrorKind};
 
 /// The length that marks a removed row; no row of an instance can be this long
 const REMOVED: u32 = u32::MAX;
@@ -43,7 +43,6 @@ pub(crate) fn encode_changes(batch: &Batch) -> Vec<u8> {
 /// # Errors
 ///
 /// A row is no envelope.
-#[cfg(feature = "archive")]
 pub(crate) fn encode_archive_rows(rows: &[(Key, Row)]) -> Result<Vec<u8>, Error> {
     let lengths = rows.iter().map(|(_, row)| row.len() + Key::MAX_LEN + 37);
     let mut out = Vec::with_capacity(lengths.sum());
@@ -55,6 +54,16 @@ pub(crate) fn encode_archive_rows(rows: &[(Key, Row)]) -> Result<Vec<u8>, Error>
         out.extend_from_slice(row);
     }
     Ok(out)
+}
+
+/// A key of an archive from its bytes
+///
+/// # Errors
+///
+/// No table of an archive has such a key.
+pub(crate) fn archive_key(bytes: &[u8]) -> Result<Key, Error> {
+    let key = Key::from_bytes(bytes).filter(|key| key.table().is_archive());
+    key.ok_or_else(|| Error::new(ErrorKind::Storage, "a key of the archive is none of its tables"))
 }
 
 fn encode_key(key: &Key, out: &mut Vec<u8>) {

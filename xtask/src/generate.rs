@@ -69,7 +69,7 @@ const PAGE: Generated = Generated {
         "bindings/js/page/vite.config.ts",
         // Of the npm package, the page imports the check of proofs and its imports.
         "bindings/js/src/core",
-        "bindings/js/src/proof",
+        "bindings/js/src/verifier",
     ],
     files: &["server/page"],
 };
@@ -78,7 +78,7 @@ const PAGE: Generated = Generated {
 const PAGE_MODULE: Generated = Generated {
     name: "page-module",
     program: None,
-    sources: &["protocol/Cargo.toml", "protocol/src", "wasm/proof"],
+    sources: &["protocol/Cargo.toml", "protocol/src", "wasm/verifier"],
     files: &[],
 };
 

@@ -17,18 +17,31 @@ use crate::workspace::{SERVER_PROGRAM, build_programs, development};
 pub(crate) const PACKAGE: &str = "bindings/js";
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The modules of the package: package, its features, and where the module and its glue go
-const MODULES: [(&str, &str, &str); 4] = [
-    ("milepost-wasm", "", "build"),
-    ("milepost-wasm", "--features archive", "build/archive"),
-    ("milepost-wasm-verifier", "", "build/verifier"),
-    PROOF,
+/// A module of the package
+#[derive(Clone, Copy, Debug)]
+struct Module {
+    crate_name: &'static str,
+    features: &'static str,
+    /// The folder of the module and its glue
+    folder: &'static str,
+}
+
+impl Module {
+    const fn new(crate_name: &'static str, features: &'static str, folder: &'static str) -> Self {
+        Self { crate_name, features, folder }
+    }
+}
+
+/// The engine, what checks blocks and answers, and the conformance kit for development
+const MODULES: [Module; 3] = [
+    Module::new("milepost-wasm", "", "build"),
+    Module::new("milepost-wasm-verifier", "", "build/verifier"),
+    Module::new("milepost-wasm-kit", "", "build/kit"),
 ];
-/// The module that checks proofs, which the page has as well
-const PROOF: (&str, &str, &str) = ("milepost-wasm-proof", "", "build/proof");
+/// The module of the page, which checks answers alone
+const PAGE: Module = Module::new("milepost-wasm-verifier", "--no-default-features", "build/page");
 /// The module of a test, which panics on request
-const PANIC: (&str, &str, &str) =
-    ("milepost-wasm", "--features internal-test-panic", "build/panic");
+const PANIC: Module = Module::new("milepost-wasm", "--features internal-test-panic", "build/panic");
 
 /// Test files that judge what is published: its size, and what browsers do with it
 const OF_PUBLISHED: [&str; 2] = ["size.test.js", "chromium.test.js"];
@@ -43,25 +56,26 @@ enum Build {
 
 /// Builds the package as it is published
 pub(crate) fn build() -> Result<(), String> {
-    setup::run(&["npm", "sources"])?;
+    setup::require(&["npm", "sources"])?;
     build_programs(&["xtask-npm"])?;
-    MODULES.iter().try_for_each(|module| Build::Published.module(*module))?;
+    Build::Published.modules(&MODULES)?;
     run(node().arg("build.js"))
 }
 
-/// Builds the module that checks proofs as it is published, with its glue
-pub(crate) fn build_proof() -> Result<(), String> {
-    setup::run(&["npm", "sources"])?;
+/// Builds the module of the page, with its glue
+pub(crate) fn build_for_page() -> Result<(), String> {
+    setup::require(&["npm", "sources"])?;
     build_programs(&["xtask-npm"])?;
-    Build::Published.module(PROOF)?;
-    let files = ["build/proof/module.wasm", "build/proof/proof.wasm"];
+    Build::Published.modules(&[PAGE])?;
+    let files = ["build/page/module.wasm", "build/page/verifier.wasm"];
     run(node().arg("tools/optimize.js").args(files))
 }
 
 /// Builds the package from modules of the development build, and runs its tests
 pub(crate) fn test() -> Result<(), String> {
     let programs = test_programs()?;
-    MODULES.iter().chain([&PANIC]).try_for_each(|module| Build::Development.module(*module))?;
+    Build::Development.modules(&MODULES)?;
+    Build::Development.modules(&[PANIC])?;
     run(node().arg("build.js").env("MILEPOST_UNOPTIMIZED", "1"))?;
     run_tests(programs, |name| !OF_PUBLISHED.contains(&name))
 }
@@ -69,7 +83,7 @@ pub(crate) fn test() -> Result<(), String> {
 /// Builds the package as it is published, and runs its tests and those of its size and in a browser
 pub(crate) fn test_published() -> Result<(), String> {
     build()?;
-    Build::Published.module(PANIC)?;
+    Build::Published.modules(&[PANIC])?;
     run_tests(test_programs()?, |_| true)
 }
 
@@ -117,9 +131,12 @@ fn run_tests(
 }
 
 impl Build {
-    /// Builds the module of a crate and its glue into a folder of the package
-    fn module(self, (name, features, folder): (&str, &str, &str)) -> Result<(), String> {
-        let build = format!("build -p {name} {features} --target {TARGET}");
+    /// Builds modules at once, with each its glue into its folder of the package
+    fn modules(self, modules: &[Module]) -> Result<(), String> {
+        let mut build = format!("build --target {TARGET}");
+        for Module { crate_name, features, .. } in modules {
+            build += &format!(" -p {crate_name} {features}");
+        }
         let mut command = match self {
             Self::Development => development(&build),
             Self::Published => cargo(&build),
@@ -150,9 +167,12 @@ impl Build {
             }
         };
         run(&mut command)?;
-        let module = place.join(name.replace('-', "_") + ".wasm");
-        let mut glue = program_at_root(shell::target()?.join("debug/xtask-npm"));
-        run(glue.arg(module).arg(package().join(folder)))
+        for Module { crate_name, folder, .. } in modules {
+            let module = place.join(crate_name.replace('-', "_") + ".wasm");
+            let mut glue = program_at_root(shell::target()?.join("debug/xtask-npm"));
+            run(glue.arg(module).arg(package().join(folder)))?;
+        }
+        Ok(())
     }
 }
 
@@ -165,10 +185,6 @@ fn flags() -> Result<String, String> {
         "--cfg sha2_backend_soft=\"compact\"".to_owned(),
         // A panic is a trap, without its text and its place.
         "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none".to_owned(),
-        // Limit of inlining, in place of the 5 of code that is optimised for size. With 20 the
-        // module is 1.8 kB larger after gzip and a request 4 % quicker; with 30 they are 5.9 kB
-        // and 10 %.
-        "-Cllvm-args=-inline-threshold=10".to_owned(),
         // Cargo passes every crate of a standard library that it builds to every crate.
         "-Aunused-crate-dependencies".to_owned(),
     ];

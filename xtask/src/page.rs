@@ -3,7 +3,7 @@
 //!
 //! The built files are committed, so a build of the server needs no Node.js. Two lines of the
 //! record of generated files hold them current. Every test run compares the page's own sources;
-//! `verify` also compares those of the module that checks proofs, which most changes of `protocol`
+//! `verify` also compares those of the module that checks answers, which most changes of `protocol`
 //! leave as it is.
 
 use std::process::Command;
@@ -11,10 +11,10 @@ use std::process::Command;
 use crate::shell::{program_at_root, run};
 use crate::{generate, npm, setup};
 
-/// Builds the page and the module that checks proofs into the folder of the server
+/// Builds the page and the module that checks answers into the folder of the server
 pub(crate) fn build() -> Result<(), String> {
     setup::run(&["page"])?;
-    npm::build_proof()?;
+    npm::build_for_page()?;
     run(npm("run").arg("build"))?;
     generate::record_page()
 }

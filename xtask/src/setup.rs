@@ -1,4 +1,5 @@
-//! Installs what the other commands need, and is the only place that installs anything.
+//! Installs what the other commands need, and is the only place that installs anything. A command
+//! that builds a product installs no compiler and no program: it names those that are missing.
 //!
 //! A part whose needs are met costs some calls of `--version`. Debian's packages are installed when
 //! this runs as root on a machine with apt; elsewhere the error names them.
@@ -64,15 +65,7 @@ const DEBIAN_TOOLCHAIN: [&str; 4] = ["rustc-web", "rust-web-src", "rust-web-llvm
 ///
 /// When a name is not that of a part, or something is still missing at the end.
 pub(crate) fn run(names: &[&str]) -> Result<(), String> {
-    let mut needs = BTreeSet::new();
-    for name in names {
-        let part = PARTS.iter().find(|(part, _)| part == name);
-        let (_, part) = part.ok_or_else(|| {
-            let names = PARTS.map(|(name, _)| name).join(", ");
-            format!("`setup` has no part `{name}`; there are {names}")
-        })?;
-        needs.extend(part.split_whitespace().map(Need::read));
-    }
+    let mut needs = needs(names)?;
     needs.retain(|need| !need.is_met());
     if needs.is_empty() {
         return Ok(());
@@ -87,6 +80,35 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
     needs.iter().try_for_each(Need::install)?;
     needs.retain(|need| !need.is_met());
     if needs.is_empty() { Ok(()) } else { Err(format!("still missing: {needs:?}")) }
+}
+
+/// Fails if a compiler, a program or a library of the parts with these names is missing, for a command
+/// that nobody ran to have one installed; installs what goes into the repository
+///
+/// # Errors
+///
+/// What is missing, with the command that installs it.
+pub(crate) fn require(names: &[&str]) -> Result<(), String> {
+    let missing = |need: &Need| !matches!(need, Need::Listed(..)) && !need.is_met();
+    let missing: Vec<Need> = needs(names)?.into_iter().filter(missing).collect();
+    if missing.is_empty() {
+        return run(names);
+    }
+    Err(format!("not installed: {missing:?}; `cargo xtask setup {}` installs it", names.join(" ")))
+}
+
+/// What the parts with these names need
+fn needs(names: &[&str]) -> Result<BTreeSet<Need>, String> {
+    let mut needs = BTreeSet::new();
+    for name in names {
+        let part = PARTS.iter().find(|(part, _)| part == name);
+        let (_, part) = part.ok_or_else(|| {
+            let names = PARTS.map(|(name, _)| name).join(", ");
+            format!("`setup` has no part `{name}`; there are {names}")
+        })?;
+        needs.extend(part.split_whitespace().map(Need::read));
+    }
+    Ok(needs)
 }
 
 /// Something that is there or has to be installed

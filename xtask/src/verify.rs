@@ -57,7 +57,7 @@ use Run::{Function, Program, Tests, TestsWith};
 /// All checks; a row has the members of [`Check`] in their order
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare/ wasm/proof/ xtask/types/",
+    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare/ wasm/verifier/ xtask/types/",
         "the header, types and vectors, written again and compared, and the sources of the page's module",
         Function(generate::compare_all)),
     check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
@@ -69,7 +69,7 @@ const CHECKS: &[Check] = &[
     check("npm", Change, 7, "npm browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
-    check("page", Change, 5, "page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/proof/",
+    check("page", Change, 5, "page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/verifier/",
         "the page, in a browser with a running server",
         Function(page::test)),
     check("clients", Change, 2, "clients", "server/src/ tests/clients/",

@@ -2,4 +2,4 @@
 
 export * from "./core/index.js";
 export { Client, connect } from "./client/index.js";
-export { load as loadAnswerVerifier } from "./proof/index.js";
+export { loadAnswerVerifier, loadVerifier } from "./verifier/index.js";

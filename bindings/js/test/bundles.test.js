@@ -76,32 +76,9 @@ test("webpack's bundle for Node.js has the module beside it", () => {
   assert.equal(node(directory, "dist/main.js").trim(), OUTPUT);
 });
 
-/** A program over an archive, of which the bundle has the engine that has archives and no other */
-const ARCHIVE_PROGRAM = `
-  const endpoint = await Endpoint.create({ archive: new MemoryArchive() });
-  const output = String(endpoint.archiveStatus.isWritten);`;
-const ARCHIVE_IMPORTS = `import { Endpoint } from "milepost/slim"; import { MemoryArchive } from "milepost/archive";`;
-
-test("a bundle for Node.js and an edge runtime have the engine with archives", async () => {
-  const directory = project("archive-bundles", {
-    "main.mjs": `${ARCHIVE_IMPORTS}${ARCHIVE_PROGRAM} console.log(output);`,
-    "edge.mjs": `${ARCHIVE_IMPORTS} const work = async () => {${ARCHIVE_PROGRAM} return output; };
-      export default { fetch: async () => new Response(await work()) };`,
-  });
-  const bundle = bundleForNode(directory, "esm");
-  cpSync(join(directory, "node_modules/milepost/dist/archive.wasm"), join(directory, "esm/archive.wasm"));
-  const flags = ["--bundle", "--format=esm", "--conditions=workerd,worker,browser", "--loader:.wasm=copy"];
-  const names = ["--asset-names=[name]", "--outfile=dist/edge.js"];
-  run(directory, tool("esbuild/bin/esbuild"), "edge.mjs", ...flags, ...names);
-  assert.equal(await inWorkerd(directory, "edge.js", "2026-10-01", ["archive.wasm"]), "true");
-  rmSync(join(directory, "node_modules"), { recursive: true });
-  assert.equal(node(directory, bundle).trim(), "true");
-});
-
 test("an edge runtime gets the module by an import, and refuses bytes", async () => {
   const main = `import { ${NAMES}, methodNames } from "milepost";
-    import { loadAnswerVerifier } from "milepost/proof";
-    import { loadVerifier } from "milepost/verifier";
+    import { loadAnswerVerifier, loadVerifier } from "milepost/verifier";
     methodNames();
     const known = { transactionHash: "1", blockHash: "1" };
     const verified = async () => (await loadVerifier()).check("{}").result + " " +
@@ -130,7 +107,7 @@ test("an edge runtime gets the module by an import, and refuses bytes", async ()
   // The older of the two has no finalization registry.
   for (const date of ["2024-01-01", "2026-10-01"]) {
     assert.equal(
-      await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm", "proof.wasm"]),
+      await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm"]),
       `${OUTPUT} unverifiable unverifiable`,
     );
   }
@@ -190,8 +167,7 @@ test("a page whose policy forbids WebAssembly is told what to allow", async (con
 const PAGE = {
   "index.html": '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
   "main.js": `import { init, ${NAMES} } from "milepost";
-    import { loadAnswerVerifier } from "milepost/proof";
-    import { loadVerifier } from "milepost/verifier";
+    import { loadAnswerVerifier, loadVerifier } from "milepost/verifier";
     try {
       await init();${PROGRAM}
       const known = { transactionHash: "1", blockHash: "1" };

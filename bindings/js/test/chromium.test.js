@@ -37,7 +37,7 @@ test("the check of every proof in Chromium finds what is declared", async (conte
 
 /** Checks all proofs; called in the page */
 async function verifyAll() {
-  const { loadAnswerVerifier } = await import("/dist/proof-web.js");
+  const { loadAnswerVerifier } = await import("/dist/verifier-web.js");
   const json = await import("/dist/client.js");
   const { runner } = await import("/test/runner.js");
   const read = async (path) => (await fetch(`/${path}`)).arrayBuffer();
@@ -64,7 +64,8 @@ test("archives and storages in IndexedDB and in memory meet the requirements in 
 
 /** Checks the archives and storages of the package; called in the page */
 async function checkArchives() {
-  const { IndexedDbArchive, MemoryArchive, checkArchive, checkStorage } = await import("/dist/archive-web.js");
+  const { IndexedDbArchive, MemoryArchive } = await import("/dist/archive.js");
+  const { checkArchive, checkStorage } = await import("/dist/kit-web.js");
   const { IndexedDbStorage, MemoryStorage } = await import("/dist/web.js");
   let databases = 0;
   const name = () => `check ${(databases += 1)}`;

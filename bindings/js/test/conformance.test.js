@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { IndexedDbStorage, MemoryStorage } from "milepost";
-import { checkStorage } from "milepost/archive";
+import { checkStorage } from "milepost/kit";
 import { SlowStorage } from "./slow-storage.js";
 
 const RUNS = Number(process.env.MILEPOST_KIT_RUNS ?? 10);

@@ -7,17 +7,16 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
 
-test("the tarball has the required files, and the modules of the engine and of both checks", () => {
+test("the tarball has the required files, and no module but the engine, the verifier and the kit", () => {
   const directory = project("tarball", {});
   const installed = join(directory, "node_modules/milepost");
   const files = readdirSync(installed, { recursive: true }).map(String);
   const modules = files.filter((name) => name.endsWith(".wasm"));
-  assert.deepEqual(modules.sort(), [
-    "dist/archive.wasm",
-    "dist/milepost.wasm",
-    "dist/proof.wasm",
-    "dist/verifier.wasm",
-  ]);
+  assert.deepEqual(modules.sort(), ["dist/kit.wasm", "dist/milepost.wasm", "dist/verifier.wasm"]);
+  assert.deepEqual(
+    files.filter((name) => name.endsWith(".map")),
+    [],
+  );
   for (const name of [
     "README.md",
     "LICENSE-MIT",
@@ -26,34 +25,23 @@ test("the tarball has the required files, and the modules of the engine and of b
     "slim.d.ts",
     "archive.d.ts",
     "follow.d.ts",
+    "kit.d.ts",
     "verifier.d.ts",
-    "proof.d.ts",
   ]) {
     assert.ok(files.includes(name), name);
   }
   assert.ok(!files.some((name) => /^(test|src|tools|build|page|bench)/.test(name)), files.join(" "));
 });
 
-test("an error that is not caught prints its line, and source maps name its source", () => {
+test("an error that is not caught prints its line", () => {
   const main = `import { Endpoint } from "milepost";
     await Endpoint.create({ settings: { unknown: "never" } });`;
   const directory = project("uncaught", { "main.mjs": main });
-  const print = (...options) => {
-    const child = spawnSync(process.execPath, [...options, "main.mjs"], { cwd: directory, encoding: "utf8" });
-    assert.equal(child.status, 1);
-    assert.match(child.stderr, /^UsageError: settings\.unknown: never, expected one of/m);
-    assert.ok(child.stderr.length < 2_000, `${child.stderr.length} characters`);
-    return child.stderr;
-  };
-  assert.match(print(), /^ {2}return new UsageError\(.*\n +\^/m);
-  assert.match(print("--enable-source-maps"), /src\/core\/endpoint\.js:\d+/);
-  for (const name of ["core.cjs", "core.js"]) {
-    const read = (file) => readFileSync(join(directory, "node_modules/milepost/dist", file), "utf8");
-    assert.match(read(name), new RegExp(`\n//# sourceMappingURL=${name}.map\n$`));
-    const { sources, sourcesContent } = JSON.parse(read(`${name}.map`));
-    const index = sources.findIndex((source) => source.endsWith("src/core/endpoint.js"));
-    assert.equal(sourcesContent[index], readFileSync(join(here, "src/core/endpoint.js"), "utf8"));
-  }
+  const child = spawnSync(process.execPath, ["main.mjs"], { cwd: directory, encoding: "utf8" });
+  assert.equal(child.status, 1);
+  assert.match(child.stderr, /^UsageError: settings\.unknown: never, expected one of/m);
+  assert.match(child.stderr, /^ {2}return new UsageError\(.*\n +\^/m);
+  assert.ok(child.stderr.length < 2_000, `${child.stderr.length} characters`);
 });
 
 test("the first example of the README prints the output below it", () => {
@@ -88,32 +76,30 @@ test("milepost/verifier reads its module, in modules and in CommonJS", () => {
   for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
 });
 
-test("milepost/proof reads its module, in modules and in CommonJS", () => {
+test("milepost/verifier checks answers too, in modules and in CommonJS", () => {
   const report = `loadAnswerVerifier().then((verifier) => {
     const { result, error } = verifier.verifyAnswer("{}", "{}", { transactionHash: "1", blockHash: "1" });
     console.log(result, error instanceof MilepostError);
   });`;
-  const module = `import { MilepostError } from "milepost"; import { loadAnswerVerifier } from "milepost/proof"; ${report}`;
-  const common = `const { MilepostError } = require("milepost"); const { loadAnswerVerifier } = require("milepost/proof"); ${report}`;
-  const directory = project("proof", { "main.mjs": module, "main.cjs": common });
+  const module = `import { MilepostError } from "milepost"; import { loadAnswerVerifier } from "milepost/verifier"; ${report}`;
+  const common = `const { MilepostError } = require("milepost"); const { loadAnswerVerifier } = require("milepost/verifier"); ${report}`;
+  const directory = project("answers", { "main.mjs": module, "main.cjs": common });
   for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
 });
 
-test("milepost/archive loads the engine with archives in place of the other, and in time", () => {
-  const report = `Endpoint.create({ archive: new MemoryArchive() }).then(
-    (endpoint) => console.log(endpoint.archiveStatus.isWritten),
-    (error) => console.log(error.name, error.message),
-  );`;
-  const imports = ['{ Endpoint, methodNames } from "milepost"', '{ MemoryArchive } from "milepost/archive"'];
+test("the engine has archives, and milepost/kit checks them, in modules and in CommonJS", () => {
+  const report = `(async () => {
+    const { archiveStatus } = await Endpoint.create({ archive: new MemoryArchive() });
+    await checkArchive(() => new MemoryArchive());
+    console.log(archiveStatus.isWritten);
+  })();`;
+  const names = { Endpoint: "milepost", MemoryArchive: "milepost/archive", checkArchive: "milepost/kit" };
+  const lines = (line) => Object.entries(names).map(line).join(" ");
   const directory = project("archive", {
-    "main.mjs": `import ${imports[0]}; import ${imports[1]}; ${report}`,
-    "turned.mjs": `import ${imports[1]}; import ${imports[0]}; ${report}`,
-    "main.cjs": `const { Endpoint } = require("milepost"); const { MemoryArchive } = require("milepost/archive"); ${report}`,
-    "late.mjs": `import ${imports[0]}; methodNames(); const { MemoryArchive } = await import("milepost/archive"); ${report}`,
+    "main.mjs": lines(([name, from]) => `import { ${name} } from "${from}";`) + report,
+    "main.cjs": lines(([name, from]) => `const { ${name} } = require("${from}");`) + report,
   });
-  for (const main of ["main.mjs", "turned.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "true");
-  const late = "UsageError archive: import milepost/archive before the engine is loaded";
-  assert.equal(node(directory, "late.mjs").trim(), late);
+  for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "true");
 });
 
 test("milepost/follow shares the classes of the package, in modules and in CommonJS", () => {
@@ -159,17 +145,14 @@ test("the types compile, for modules and for CommonJS", () => {
   const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcProtocolConfigResponse, type RpcTransactionResponse, type Storage } from "milepost";
     import { init } from "milepost/slim";
     import { FollowError, follow, type FollowEvent } from "milepost/follow";
-    import { loadVerifier, type Verification } from "milepost/verifier";
-    import { IndexedDbArchive, MemoryArchive, checkArchive, type Archive, type ArchiveStatus } from "milepost/archive";
-    import archiveSource from "milepost/archive.wasm";
+    import { IndexedDbArchive, MemoryArchive, type Archive, type ArchiveStatus } from "milepost/archive";
+    import { checkArchive } from "milepost/kit";
+    import { loadAnswerVerifier, loadVerifier, type ProvenAnswer, type Verification } from "milepost/verifier";
     import verifierSource from "milepost/verifier.wasm";
-    import { loadAnswerVerifier, type ProvenAnswer } from "milepost/proof";
-    import proofSource from "milepost/proof.wasm";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
       await init(bytes);
       await init(source);
-      await init(archiveSource);
       await init(WebAssembly.compile(bytes));
       const storage: Storage = { get: async () => undefined, commit: () => {} };
       const endpoint = await Endpoint.create({ storage, settings: { retention: { blocks: 5 } } });
@@ -210,7 +193,7 @@ test("the types compile, for modules and for CommonJS", () => {
       const verifier = await loadVerifier(verifierSource);
       const verification: Verification | null = (await (await Endpoint.create({ verifier, settings: { verify: "report" } })).handleBlock(bytes)).verification;
       if (verification?.result === "wrong") verification.error?.path satisfies string | undefined;
-      const checked = (await loadAnswerVerifier(proofSource)).verifyAnswer(bytes, "", { transactionHash: "", blockHash: "" });
+      const checked = (await loadAnswerVerifier(verifierSource)).verifyAnswer(bytes, "", { transactionHash: "", blockHash: "" });
       // @ts-expect-error: nothing is proven before the result is looked at
       checked.proven.outcomes;
       if (checked.result === "verified") {
@@ -334,8 +317,8 @@ function compileProject(name, compiler, main, options) {
 test("the exports are exactly those that the types declare", async () => {
   const directory = project("names", {
     "main.mjs": `
-    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as proof from "milepost/proof"; import * as archive from "milepost/archive";
-    console.log(JSON.stringify([main, slim, follow, verifier, proof, archive].map((entry) => Object.keys(entry).sort())));`,
+    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as kit from "milepost/kit"; import * as archive from "milepost/archive";
+    console.log(JSON.stringify([main, slim, follow, verifier, kit, archive].map((entry) => Object.keys(entry).sort())));`,
   });
   const found = JSON.parse(node(directory, "main.mjs"));
   const declared = (name) =>
@@ -347,7 +330,7 @@ test("the exports are exactly those that the types declare", async () => {
   assert.deepEqual(found[1], [...new Set([...main, ...declared("slim.d.ts")])].sort());
   assert.deepEqual(found[2], declared("follow.d.ts").sort());
   assert.deepEqual(found[3], declared("verifier.d.ts").sort());
-  assert.deepEqual(found[4], declared("proof.d.ts").sort());
+  assert.deepEqual(found[4], declared("kit.d.ts").sort());
   assert.deepEqual(found[5], declared("archive.d.ts").sort());
 });
 
@@ -363,9 +346,7 @@ test("publint and arethetypeswrong report no problem", () => {
     "node16",
     "--exclude-entrypoints",
     "./milepost.wasm",
-    "./archive.wasm",
     "./verifier.wasm",
-    "./proof.wasm",
   );
   assert.ok(existsSync(tarball()));
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ErrorCode, MilepostError, UsageError } from "milepost";
-import { loadAnswerVerifier } from "milepost/proof";
+import { loadAnswerVerifier } from "milepost/verifier";
 import { proofs, read, verify } from "./vectors.js";
 
 const verifier = await loadAnswerVerifier();
@@ -90,7 +90,7 @@ test("texts of any depth and size are refused in bounded time", () => {
 });
 
 test("a source that is another module is refused", async () => {
-  await assert.rejects(loadAnswerVerifier(new Uint8Array(8)), /not WebAssembly; copy dist\/proof\.wasm/);
+  await assert.rejects(loadAnswerVerifier(new Uint8Array(8)), /not WebAssembly; copy dist\/verifier\.wasm/);
   for (const name of ["milepost", "verifier"]) {
     const bytes = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
     await assert.rejects(loadAnswerVerifier(bytes), (error) => error instanceof UsageError);

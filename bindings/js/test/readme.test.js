@@ -8,11 +8,10 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import * as milepost from "milepost";
 import { follow } from "milepost/follow";
-import { loadVerifier } from "milepost/verifier";
+import { loadAnswerVerifier, loadVerifier } from "milepost/verifier";
 import { startFeed } from "./feed-server.js";
 import { IndexedDbArchive } from "milepost/archive";
 import { connect } from "milepost/client";
-import { loadAnswerVerifier } from "milepost/proof";
 import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
 import { proofs, read } from "./vectors.js";
 

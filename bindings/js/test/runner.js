@@ -3,8 +3,7 @@
 /** The runner of a manifest; `read` returns the bytes of a file, or a promise of them, and the last
  *  parameter has two functions of the package */
 export function runner(manifest, read, { parseJson, writeJson }) {
-  // The module has no room for what `validity` needs: 19 kB after gzip.
-  const vectors = manifest.vectors.filter(({ needs }) => needs !== "validity");
+  const { vectors } = manifest;
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */

@@ -29,12 +29,12 @@ test("sources, generated declarations and handwritten types match", async () => 
 
 const MUTATIONS = {
   "a parameter of the module": [
-    "build/archive/glue.d.ts",
+    "build/glue.d.ts",
     "reserve_request(length: number)",
     "reserve_request(length: string)",
   ],
-  "a result of the module": ["build/archive/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
-  "a removed function of the module": ["build/archive/glue.d.ts", "export function version(): string;", ""],
+  "a result of the module": ["build/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
+  "a removed function of the module": ["build/glue.d.ts", "export function version(): string;", ""],
   "a parameter of a handwritten type": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
   "a result of a handwritten type": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
   "a method without a handwritten type": ["index.d.ts", "  shutdown(): void;\n", ""],
@@ -50,9 +50,9 @@ const MUTATIONS = {
     "export function initLater(): void;\nexport function initSync",
   ],
   "a handwritten type of an entry": ["follow.d.ts", "readonly kind: FollowErrorKind;", "readonly kind: string;"],
-  "a parameter of the check of answers": ["build/proof/glue.d.ts", "answer: Uint8Array", "answer: string"],
+  "a parameter of the check of answers": ["build/verifier/glue.d.ts", "answer: Uint8Array", "answer: string"],
   "a result of the check of answers": [
-    "proof.d.ts",
+    "verifier.d.ts",
     "known: KnownHashes): AnswerVerification",
     "known: KnownHashes): AnswerVerification | null",
   ],
@@ -72,7 +72,7 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
         "chain",
         "client",
         "follow",
-        "proof",
+        "kit",
         "verifier",
         "watch",
         "wire",
@@ -85,9 +85,9 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
       for (const part of [
         ...parts,
         "tsconfig.json",
-        "build/archive/glue.d.ts",
+        "build/glue.d.ts",
         "build/verifier/glue.d.ts",
-        "build/proof/glue.d.ts",
+        "build/kit/glue.d.ts",
         "src",
         "test/types",
       ]) {

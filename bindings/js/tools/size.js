@@ -1,11 +1,13 @@
 // The size of the `.wasm` file, and its largest functions.
 //
-// `node tools/size.js [module.wasm [count]]`. Totals are those of the shipped file; the functions
-// are those of `names.wasm`, the same module with its names.
+// `node tools/size.js [count]`. The functions are those of the same module with its names.
 
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { optimize } from "./optimize.js";
 
 const CODE = 10;
 const DATA = 11;
@@ -128,6 +130,18 @@ export function parts(bytes) {
   return [...functions, ...data].sort((one, other) => other.size - one.size);
 }
 
+/** Those of the engine's module as it is published, by their names */
+export async function namedParts() {
+  const folder = mkdtempSync(join(tmpdir(), "milepost-size-"));
+  try {
+    const named = join(folder, "names.wasm");
+    await optimize(fileURLToPath(new URL("../build/module.wasm", import.meta.url)), named, ["-g"]);
+    return parts(readFileSync(named));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** The names of the modules that the module imports from */
 export function importedModules(bytes) {
   const modules = new Set();
@@ -138,12 +152,9 @@ export function importedModules(bytes) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const dist = new URL("../dist/", import.meta.url);
-  const shipped = readFileSync(process.argv[2] ?? new URL("milepost.wasm", dist));
-  const named = readFileSync(process.argv[2] ?? new URL("../build/names.wasm", import.meta.url));
-  const { raw, gzip, brotli } = sizes(shipped);
+  const { raw, gzip, brotli } = sizes(readFileSync(new URL("../dist/milepost.wasm", import.meta.url)));
   console.log(`raw ${raw}, gzip ${gzip}, brotli ${brotli} bytes`);
-  for (const { name, size } of parts(named).slice(0, Number(process.argv[3] ?? 20))) {
+  for (const { name, size } of (await namedParts()).slice(0, Number(process.argv[2] ?? 20))) {
     console.log(`${String(size).padStart(8)}  ${name}`);
   }
 }

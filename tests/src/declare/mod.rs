@@ -194,9 +194,6 @@ impl Declarations {
         if let Some(method) = vector.url_method {
             row["url_method"] = method.into();
         }
-        if let Some(feature) = vector.needs {
-            row["needs"] = feature.into();
-        }
         match vector.wait {
             Wait::No => {}
             Wait::Expires => row["wait"] = "expires".into(),
@@ -294,8 +291,6 @@ struct Vector<'declared> {
     url_method: Option<&'static str>,
     settings: &'declared [(&'static str, Value)],
     wait: Wait<'declared>,
-    /// The feature of the engine that it tests, if a surface may be built without it
-    needs: Option<&'static str>,
     response: Response,
 }
 
@@ -313,7 +308,6 @@ impl<'declared> Vector<'declared> {
             url_method: None,
             settings: &[],
             wait: Wait::No,
-            needs: None,
             response,
         }
     }

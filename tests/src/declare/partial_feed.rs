@@ -25,12 +25,6 @@ pub(super) fn declare(declarations: &mut Declarations) {
     receipts(declarations);
 }
 
-/// Declares a vector over a feed of shard 0
-fn declare_vector(declarations: &mut Declarations, name: &str, mut vector: Vector<'_>) {
-    vector.needs = Some("track-shards");
-    declarations.vector(name, vector);
-}
-
 /// Declares a fixture of a feed of shard 0
 fn declare_fixture(
     declarations: &mut Declarations,
@@ -99,7 +93,7 @@ fn layouts(declarations: &mut Declarations) {
         ] {
             let request = status_request(&hash, account, "NONE");
             let vector = Vector::new(&name, &request, response).about(about);
-            declare_vector(declarations, &format!("{name}-{kind}"), vector);
+            declarations.vector(&format!("{name}-{kind}"), vector);
         }
     }
 
@@ -111,7 +105,7 @@ fn layouts(declarations: &mut Declarations) {
     let request = status_request(&hash, "bob.near", "NONE");
     let vector = Vector::new("partial-bare", &request, response)
         .about("Without a configuration the shard of an account is not known.");
-    declare_vector(declarations, "partial-no-config", vector);
+    declarations.vector("partial-no-config", vector);
 }
 
 /// Declares transactions whose receipts stay on the tracked shard, and some whose receipts leave it
@@ -267,7 +261,7 @@ fn receipts(declarations: &mut Declarations) {
     ] {
         let request = status_request(hash, account, wait_until);
         let vector = Vector::new(FIXTURE, &request, response).wait(wait).about(about);
-        declare_vector(declarations, &format!("partial-{name}"), vector);
+        declarations.vector(&format!("partial-{name}"), vector);
     }
 
     // The made-up limits of the configuration are exceeded by any transaction.
@@ -276,5 +270,5 @@ fn receipts(declarations: &mut Declarations) {
     let request = request("EXPERIMENTAL_tx_status", &params);
     let vector = Vector::new(FIXTURE, &request, does_not_track_shard())
         .about("Whether a transaction of another shard is valid is not looked at.");
-    declare_vector(declarations, "partial-signed", vector);
+    declarations.vector("partial-signed", vector);
 }

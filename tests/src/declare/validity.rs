@@ -33,9 +33,7 @@ fn declare_wait(
         Some(error) => (invalid_transaction(error), Wait::Blocks(blocks)),
         None => (timeout(None), Wait::Expires),
     };
-    let mut vector = Vector::new("expiry", &request, response).about(about).wait(wait);
-    vector.needs = Some("validity");
-    declarations.vector(name, vector);
+    declarations.vector(name, Vector::new("expiry", &request, response).about(about).wait(wait));
 }
 
 /// Waits that end when the head passes the last height of the transaction

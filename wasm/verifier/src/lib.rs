@@ -1,39 +1,21 @@
 //! The WebAssembly module of the entry `verifier` of the npm package `milepost`: checks block
-//! messages against their own hashes.
+//! messages against their own hashes, and answers by their proofs.
 //!
-//! A module of its own, because most pages do not need it, and those that do may not need the
-//! engine. Keeps what blocks confirm of those before them, and the result of the last check, whose
-//! parts JavaScript reads one by one. What a result is for, report or refusal, is decided in
-//! `bindings/js`.
+//! A module of its own, because most pages do not need it, and those that ask a server do not need
+//! the engine. A result is one text, which needs the least code on both sides. What it is for,
+//! report or refusal, is decided in `bindings/js`.
 
 #![forbid(unsafe_code)]
 
-use milepost_protocol::Error;
-use milepost_protocol::proof::{OutcomeLinks, VerificationResult, check_block};
+#[cfg(feature = "blocks")]
+mod blocks;
+
+#[cfg(feature = "blocks")]
+pub use blocks::Verifier;
+use milepost_protocol::primitives::CryptoHash;
+use milepost_protocol::proof::{KnownHashes, verify_answer as verify};
+use milepost_protocol::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
-
-/// Checks the blocks of a chain against their own hashes, each after its parent
-#[wasm_bindgen]
-#[derive(Debug, Default)]
-pub struct Verifier {
-    links: OutcomeLinks,
-    hash: Option<String>,
-    /// What is missing or wrong
-    error: Option<Error>,
-}
-
-/// What a check found
-#[wasm_bindgen]
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "there is no fourth result")]
-pub enum ResultKind {
-    /// The members agree with the hash
-    Verified,
-    /// A member that is needed is missing, or is of a form that is not known
-    Unverifiable,
-    /// They do not agree
-    Wrong,
-}
 
 /// The version of the module
 #[wasm_bindgen]
@@ -41,49 +23,32 @@ pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
+/// Checks an answer by its proof and the texts of the hashes that are known
+///
+/// Returns the JSON of what is proven, or an error as [`error_text`] writes it.
 #[wasm_bindgen]
-impl Verifier {
-    /// A verifier that has seen no block
-    #[wasm_bindgen(constructor)]
-    pub fn new() -> Self {
-        Self::default()
-    }
+pub fn verify_answer(answer: &[u8], proof: &[u8], transaction: &[u8], block: &[u8]) -> String {
+    let known = known_hashes(transaction, block);
+    let proven = known.and_then(|known| verify(answer, proof, known));
+    proven.map_or_else(|error| error_text(&error), |proven| proven.to_json())
+}
 
-    /// Checks a block message
-    pub fn check(&mut self, message: &[u8]) -> ResultKind {
-        let check = check_block(message);
-        self.hash = check.hashes.map(|(hash, _)| hash.to_string());
-        let (kind, error) = match self.links.verify(&check) {
-            VerificationResult::Verified => (ResultKind::Verified, None),
-            VerificationResult::Unverifiable(error) => (ResultKind::Unverifiable, Some(error)),
-            VerificationResult::Wrong(error) => (ResultKind::Wrong, Some(error)),
-        };
-        self.error = error;
-        kind
-    }
+fn known_hashes(transaction: &[u8], block: &[u8]) -> Result<KnownHashes, Error> {
+    let hash = |text: &[u8], name: &str| {
+        let text = str::from_utf8(text).unwrap_or_default();
+        text.parse::<CryptoHash>().map_err(|error| Error::new(ErrorKind::Value, error).at(name))
+    };
+    Ok(KnownHashes {
+        transaction: hash(transaction, "known.transactionHash")?,
+        block: hash(block, "known.blockHash")?,
+    })
+}
 
-    /// The hash that the header of the last message states
-    pub fn hash(&self) -> Option<String> {
-        self.hash.clone()
-    }
-
-    /// Number of the kind of error, if the last message did not verify
-    pub fn code(&self) -> Option<u8> {
-        self.error.as_ref().map(|error| error.kind().code())
-    }
-
-    /// Path of the member that is missing or wrong; empty if it is the whole message
-    pub fn path(&self) -> String {
-        self.error.as_ref().map_or_else(String::new, |error| error.path().to_owned())
-    }
-
-    /// The message without the path
-    pub fn detail(&self) -> String {
-        self.error.as_ref().map_or_else(String::new, |error| error.detail().to_owned())
-    }
-
-    /// The message with the path
-    pub fn message(&self) -> String {
-        self.error.as_ref().map_or_else(String::new, Error::to_string)
-    }
+/// The code of an error and the lengths of its path and detail in UTF-16, with a space after each;
+/// then the path, the detail and the message that has both
+fn error_text(error: &Error) -> String {
+    let (path, detail) = (error.path(), error.detail());
+    let length = |text: &str| text.encode_utf16().count();
+    let code = error.kind().code();
+    format!("{code} {} {} {path}{detail}{error}", length(path), length(detail))
 }

@@ -1,6 +1,4 @@
-// The entry `milepost/archive`: the engine with archives, its storages, and the checks of
-// storages and archives.
+// The entry `milepost/archive`: the archives that come with the package.
 
-export { checkArchive, checkStorage } from "./check.js";
 export { IndexedDbArchive } from "./indexed-db.js";
 export { MemoryArchive } from "./memory.js";

@@ -9,7 +9,7 @@ import { usageError } from "./errors.js";
 import { bytesOnly, duration, requestBody, textBytes, uint32, uint64 } from "./input.js";
 import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
-import { hasArchives, init } from "./load.js";
+import { init } from "./load.js";
 import { LocalDriver } from "./local-driver.js";
 import { checkOptions, oneOf, optionalBoolean, optionalString, typeName, urlMethodOf } from "./options.js";
 import { RemoteDriver } from "./remote-driver.js";
@@ -93,9 +93,6 @@ export class Endpoint {
     const verify = verification(settings.verify, verifier);
     const backlog = uint64(settings.archiveBacklog ?? DEFAULT_ARCHIVE_BACKLOG, "settings.archiveBacklog");
     await init();
-    if (archive !== undefined && !hasArchives()) {
-      throw usageError("archive: import milepost/archive before the engine is loaded");
-    }
     // The rows of an archive come from outside, so those of the storage do too.
     const hosted = storage ?? (archive === undefined ? undefined : new MemoryStorage());
     const createEndpoint = (/** @type {Glue} */ glue) => {

@@ -1,11 +1,10 @@
 // Everything that the package exports, and what its entries need to load the engine.
 
-import { fileHint, instantiateBeside, panicError } from "./compile.js";
+import { fileHint, instantiateBeside } from "./compile.js";
 import { checkSignal } from "./endpoint.js";
-import { BlockError, usageError } from "./errors.js";
+import { usageError } from "./errors.js";
 import { checkPage, checkVersions } from "./exporter.js";
 import { textBytes } from "./input.js";
-import { hasArchives, init, Instance } from "./load.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
 import { keyName, unpackArchiveRows, unpackChanges, unpackKeys } from "./packed-rows.js";
 import { completion, openRowDatabase } from "./row-database.js";
@@ -32,8 +31,6 @@ export { IndexedDbStorage, MemoryStorage } from "./storages.js";
 
 /** What the other entries of the package use, and no user */
 export const internal = {
-  BlockError,
-  Instance,
   VersionedStorage,
   checkOptions,
   checkPage,
@@ -42,15 +39,12 @@ export const internal = {
   checkVersions,
   completion,
   fileHint,
-  hasArchives,
-  init,
   instantiateBeside,
   isPromise,
   keyName,
   oneOf,
   openRowDatabase,
   optionalString,
-  panicError,
   readRows,
   textBytes,
   unpackArchiveRows,

@@ -1,11 +1,9 @@
 // Loads the engine's code: compiled once, and instantiated for each endpoint.
 //
 // An entry of the package sets a loader that knows where the `.wasm` file is; `slim` sets none, and
-// its users pass a source. The first source that succeeds is used. There are two modules: the entry
-// for archives loads the one that has them in place of the other, which is smaller.
+// its users pass a source. The first source that succeeds is used.
 
-// Of the module that has archives, and so of the other one too.
-import { glue } from "../../build/archive/glue.js";
+import { glue } from "../../build/glue.js";
 import { checkBytes, compile, fileHint, isModule, loadError, panicError, version } from "./compile.js";
 import { toMilepostError, usageError, UsageError } from "./errors.js";
 import { Memory } from "./memory.js";
@@ -29,19 +27,12 @@ let loading = null;
 let loader = null;
 
 /**
- * Sets where the code comes from when no source is passed to `init`; the first call counts, and
- * that of the entry for archives before any other
+ * Sets where the code comes from when no source is passed to `init`; the first call counts
  *
  * @param {Loader} newLoader
- * @param {boolean} [replaces]
  */
-export function setLoader(newLoader, replaces = false) {
-  loader = replaces ? newLoader : (loader ?? newLoader);
-}
-
-/** Whether the engine that is loaded has archives */
-export function hasArchives() {
-  return WebAssembly.Module.exports(loadedModule()).some(({ name }) => name === "config_archive");
+export function setLoader(newLoader) {
+  loader ??= newLoader;
 }
 
 /** @param {WasmSource} [source] */

@@ -1,18 +1,21 @@
-// The entry `milepost/verifier`: block messages are checked against their own hashes, by a module
-// of its own.
+// The entry `milepost/verifier`: block messages are checked against their own hashes, and answers by
+// their proofs, by a module of its own. Without the engine.
 //
-// Each verifier is an instance of the module: it keeps what the blocks of one chain confirm, and
-// after a panic it cannot be used any more.
+// Each verifier of blocks is an instance of the module: it keeps what the blocks of one chain confirm,
+// and after a panic it cannot be used any more.
 
 import { glue } from "../../build/verifier/glue.js";
-import { internal } from "../core/index.js";
+import { fileHint, instantiateBeside, panicError } from "../core/compile.js";
+import { BlockError } from "../core/errors.js";
+import { textBytes } from "../core/input.js";
+import { loadAnswers } from "./answers.js";
+import { errorOf } from "./error-text.js";
 
-/** @import { ErrorCode, Verification } from "../../index.js" */
+/** @import { Verification } from "../../verifier.js" */
 /** @import { WasmSource } from "../../slim.js" */
 
 const WHAT = "the verifier";
-const HINT = internal.fileHint("verifier.wasm", "loadVerifier");
-const RESULTS = /** @type {const} */ (["verified", "unverifiable", "wrong"]);
+const HINT = fileHint("verifier.wasm", "loadVerifier");
 
 class Verifier {
   #checker;
@@ -29,29 +32,37 @@ class Verifier {
    * @returns {Verification}
    */
   check(message) {
-    const bytes = internal.textBytes(message, "message");
-    if (this.#panic) throw internal.panicError(this.#panic, WHAT);
+    const bytes = textBytes(message, "message");
+    if (this.#panic) throw panicError(this.#panic, WHAT);
     try {
-      const checker = this.#checker;
-      const result = RESULTS[checker.check(bytes)];
-      const [hash, code] = [checker.hash() ?? null, checker.code()];
-      if (code === undefined) return { result, hash, error: null };
-      const context = { path: checker.path(), message: checker.message() };
-      const error = new internal.BlockError(/** @type {ErrorCode} */ (code), checker.detail(), context);
-      return { result, hash, error };
+      const text = this.#checker.check(bytes);
+      const [result, hash] = text.split(" ", 2);
+      const error = text.slice(result.length + hash.length + 2);
+      return {
+        result: /** @type {Verification["result"]} */ (result),
+        hash: hash || null,
+        error: error ? errorOf(error, BlockError) : null,
+      };
     } catch (thrown) {
       this.#panic = thrown;
-      throw internal.panicError(thrown, WHAT);
+      throw panicError(thrown, WHAT);
     }
   }
 }
 
 /**
- * Loads a verifier
+ * Loads a verifier of blocks
  *
  * @param {WasmSource} source
  */
-export async function load(source) {
-  const bindings = await internal.instantiateBeside(source, glue(), HINT, WHAT);
+export async function loadVerifier(source) {
+  const bindings = await instantiateBeside(source, glue(), HINT, WHAT);
   return new Verifier(new bindings.Verifier());
 }
+
+/**
+ * Loads a verifier of answers
+ *
+ * @param {WasmSource} source
+ */
+export const loadAnswerVerifier = (source) => loadAnswers(source, glue());

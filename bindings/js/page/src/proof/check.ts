@@ -1,9 +1,10 @@
 // The check of the answer that the page shows, by its proof and the hash of a trusted block. An
 // outcome that is wrong is left out and the rest is checked again, so each one has a verdict.
 
-import moduleUrl from "../../../build/proof/proof.wasm?url";
-import type { AnswerVerifier, ProvenAnswer, ProvenOutcome } from "../../../proof";
-import { load } from "../../../src/proof/index.js";
+import { glue } from "../../../build/page/glue.js";
+import moduleUrl from "../../../build/page/verifier.wasm?url";
+import { loadAnswers } from "../../../src/verifier/answers.js";
+import type { AnswerVerifier, ProvenAnswer, ProvenOutcome } from "../../../verifier";
 import { at, isObject, list, scalar, text, type Json } from "../exact";
 import { document } from "../rpc";
 
@@ -61,7 +62,7 @@ interface Proof {
 let loading: Promise<AnswerVerifier> | undefined;
 
 function verifier(): Promise<AnswerVerifier> {
-  loading ??= load(moduleUrl);
+  loading ??= loadAnswers(moduleUrl, glue());
   // It is loaded again after a failure.
   loading.catch(() => (loading = undefined));
   return loading;

@@ -1,7 +1,15 @@
-//! The conformance kit: checks of a host's storage and of its archive.
+//! The WebAssembly module of the entry `kit` of the npm package `milepost`: the conformance kit, which
+//! checks a host's storage and its archive.
 //!
-//! The kit is that of the engine. Each of its calls is handed out, and the answer handed in when
-//! the host has it; several calls can be open at a time.
+//! A module of its own, because it is for development, and a third of the engine's size. The kit is
+//! that of the engine. Each of its calls is handed out, and the answer handed in when the host has
+//! it; several calls can be open at a time.
+
+#![forbid(unsafe_code)]
+
+// The module of the engine has it too, and is no library to take it from.
+#[path = "../../src/packed_rows.rs"]
+mod packed_rows;
 
 use milepost::archive::conformance::{
     Answer as ArchiveAnswer, ArchiveRun, Call as ArchiveCall, Found,
@@ -12,9 +20,13 @@ use milepost::storage::{Isolation, Key, Row};
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::EngineError;
-use crate::archive::archive_key;
-use crate::packed_rows::{encode_archive_rows, encode_changes, encode_keys};
+use crate::packed_rows::{archive_key, encode_archive_rows, encode_changes, encode_keys};
+
+/// The version of the module
+#[wasm_bindgen]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
 
 /// The next step of the host of a check
 #[wasm_bindgen]
@@ -87,27 +99,24 @@ impl Check {
     }
 
     /// The next step, of which the accessors describe the parts
-    ///
-    /// # Errors
-    ///
-    /// A row of the kit cannot be encoded.
-    pub fn poll(&mut self) -> Result<CheckStep, EngineError> {
+    pub fn poll(&mut self) -> CheckStep {
         (self.packed, self.number) = (Vec::new(), None);
         match &mut self.run {
             Run::Storage(run) => match run.poll() {
-                Step::Wait => Ok(CheckStep::Wait),
-                Step::Done(result) => Ok(self.end(result.err().map(|error| error.to_string()))),
+                Step::Wait => CheckStep::Wait,
+                Step::Done(result) => self.end(result.err().map(|error| error.to_string())),
                 Step::Call(id, call) => {
                     self.id = id;
-                    Ok(self.storage_step(call))
+                    self.storage_step(call)
                 }
             },
             Run::Archive(run) => match run.poll() {
-                Step::Wait => Ok(CheckStep::Wait),
-                Step::Done(result) => Ok(self.end(result.err().map(|error| error.to_string()))),
+                Step::Wait => CheckStep::Wait,
+                Step::Done(result) => self.end(result.err().map(|error| error.to_string())),
                 Step::Call(id, call) => {
                     self.id = id;
                     self.archive_step(call)
+                        .unwrap_or_else(|error| self.end(Some(error.to_string())))
                 }
             },
         }
@@ -243,7 +252,7 @@ impl Check {
         }
     }
 
-    fn archive_step(&mut self, call: ArchiveCall) -> Result<CheckStep, EngineError> {
+    fn archive_step(&mut self, call: ArchiveCall) -> Result<CheckStep, Error> {
         Ok(match call {
             ArchiveCall::Make => CheckStep::Make,
             ArchiveCall::GetMany(keys, _) => {
@@ -258,7 +267,9 @@ impl Check {
                 self.packed = encode_archive_rows(&rows)?;
                 CheckStep::Replace
             }
-            ArchiveCall::Remove(_) => return Err(EngineError::usage("there are no removals")),
+            ArchiveCall::Remove(_) => {
+                return Err(Error::new(ErrorKind::Usage, "there are no removals"));
+            }
             ArchiveCall::Scan(table, after, limit) => {
                 (self.table, self.number) = (table.number(), Some(limit as u32));
                 self.packed = after.map_or(Vec::new(), |key| encode_keys(&[key]));

@@ -1,27 +1,29 @@
-// The conformance checks of a host's storage and archive, to run before an endpoint relies on them.
+// The entry `milepost/kit`: the conformance checks of a host's storage and archive, to run before an
+// endpoint relies on them. By a module of its own, for development.
 //
 // The kit is that of the engine, which names the next call. A call whose result is no promise is
 // answered at once, and so are several of them in one turn: an endpoint could read as often.
 
+import { glue } from "../../build/kit/glue.js";
 import { internal } from "../core/index.js";
 
 /** @import { Archive } from "../../archive.js" */
+/** @import { WasmSource } from "../../slim.js" */
 /** @import { MaybePromise, Storage } from "../../storage.js" */
-/** @import { Glue } from "../core/load.js" */
 
 /** @typedef {Required<Archive>} WritableArchive */
+/** @typedef {ReturnType<typeof glue>} Glue */
 /** @typedef {Glue["Check"]["prototype"]} Check */
 /** @typedef {Glue["CheckStep"]} Steps */
 /** @typedef {Steps[keyof Steps]} Step */
 
 const {
-  Instance,
   VersionedStorage,
   checkPage,
   checkRows,
   checkVersions,
-  hasArchives,
-  init,
+  fileHint,
+  instantiateBeside,
   isPromise,
   readRows,
   unpackArchiveRows,
@@ -29,6 +31,21 @@ const {
   unpackKeys,
   usageError,
 } = internal;
+
+const WHAT = "the conformance kit";
+const HINT = fileHint("kit.wasm", "the place of the entry");
+
+/** @type {() => WasmSource} */
+let loader;
+
+/**
+ * Sets where the module comes from
+ *
+ * @param {() => WasmSource} newLoader
+ */
+export function setKitLoader(newLoader) {
+  loader = newLoader;
+}
 
 /**
  * @param {() => MaybePromise<Storage>} create
@@ -146,11 +163,9 @@ function then(result, use) {
  * @returns {Promise<void>}
  */
 async function run(createCheck, perform) {
-  await init();
-  if (!hasArchives()) throw usageError("import milepost/archive before the engine is loaded");
-  const instance = new Instance();
-  /** @type {Check} */
-  const check = instance.run(createCheck);
+  const bindings = await instantiateBeside(loader(), glue(), HINT, WHAT);
+  const steps = bindings.CheckStep;
+  const check = createCheck(bindings);
   /** @type {unknown} */
   let cause;
   return new Promise((resolve, reject) => {
@@ -171,11 +186,7 @@ async function run(createCheck, perform) {
     const pump = () => {
       try {
         for (;;) {
-          const { step, id, steps } = instance.run(({ CheckStep }) => ({
-            step: check.poll(),
-            id: check.id(),
-            steps: CheckStep,
-          }));
+          const [step, id] = [check.poll(), check.id()];
           if (step === steps.Wait) return;
           if (step === steps.Done) {
             const violation = check.violation();

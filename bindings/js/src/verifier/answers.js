@@ -1,22 +1,28 @@
-// The entry `milepost/proof`: answers are checked by their proofs, by a module of its own. Without
-// the engine.
+// The check of answers by their proofs, by a module that has it.
 //
 // A verifier keeps nothing from one check to the next, but after a panic it cannot be used any
 // more.
 
-import { glue } from "../../build/proof/glue.js";
 import { fileHint, instantiateBeside, panicError } from "../core/compile.js";
 import { ErrorCode, MilepostError } from "../core/errors.js";
 import { textBytes } from "../core/input.js";
 import { parseJson } from "../core/json.js";
 import { checkOptions } from "../core/options.js";
+import { errorOf } from "./error-text.js";
 
-/** @import { ErrorCode as Code } from "../../index.js" */
-/** @import { AnswerVerification, KnownHashes, ProvenAnswer } from "../../proof.js" */
+/** @import { AnswerVerification, KnownHashes, ProvenAnswer } from "../../verifier.js" */
+
 /** @import { WasmSource } from "../../slim.js" */
 
+/**
+ * @typedef {object} Glue
+ * @property {(answer: Uint8Array, proof: Uint8Array, transaction: Uint8Array, block: Uint8Array) => string} verify_answer
+ * @property {(input: { module: WebAssembly.Module }) => unknown} initSync
+ * @property {() => string} version
+ */
+
 const WHAT = "the answer verifier";
-const HINT = fileHint("proof.wasm", "loadAnswerVerifier");
+const HINT = fileHint("verifier.wasm", "loadAnswerVerifier");
 const KNOWN = /** @type {const} */ (["transactionHash", "blockHash"]);
 
 class AnswerVerifier {
@@ -24,7 +30,7 @@ class AnswerVerifier {
   /** @type {unknown} */
   #panic = null;
 
-  /** @param {ReturnType<typeof glue>} bindings */
+  /** @param {Glue} bindings */
   constructor(bindings) {
     this.#glue = bindings;
   }
@@ -47,7 +53,7 @@ class AnswerVerifier {
         const proven = /** @type {ProvenAnswer} */ (parseJson(text, { bigint: true }));
         return { result: "verified", proven, error: null };
       }
-      const error = errorOf(text);
+      const error = errorOf(text, MilepostError);
       const result = error.code === ErrorCode.CHAIN ? "wrong" : "unverifiable";
       return { result, proven: null, error };
     } catch (thrown) {
@@ -58,26 +64,11 @@ class AnswerVerifier {
 }
 
 /**
- * The error in a result of the module: `<code> <length of path> <length of detail> `, then path,
- * detail and message
- *
- * @param {string} text
- */
-function errorOf(text) {
-  const numbers = text.split(" ", 3);
-  const [code, pathLength, detailLength] = numbers.map(Number);
-  const start = numbers.join(" ").length + 1;
-  const middle = start + pathLength;
-  const end = middle + detailLength;
-  const [path, detail, message] = [text.slice(start, middle), text.slice(middle, end), text.slice(end)];
-  return new MilepostError(/** @type {Code} */ (code), detail, { path, message });
-}
-
-/**
- * Loads a verifier
+ * Loads a verifier of answers by the glue of its module
  *
  * @param {WasmSource} source
+ * @param {Glue} bindings
  */
-export async function load(source) {
-  return new AnswerVerifier(await instantiateBeside(source, glue(), HINT, WHAT));
+export async function loadAnswers(source, bindings) {
+  return new AnswerVerifier(await instantiateBeside(source, bindings, HINT, WHAT));
 }

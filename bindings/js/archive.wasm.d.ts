@@ -1,8 +1,0 @@
-// What an import of the `.wasm` file is depends on the bundler: its bytes, its URL or its module.
-// `init` of `milepost/slim` takes each of them.
-
-import type { Bytes } from "./platform.js";
-import type { WasmModule } from "./slim.js";
-
-declare const source: Bytes & string & WasmModule;
-export default source;
