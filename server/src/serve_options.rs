@@ -12,7 +12,7 @@ use crate::serve;
 use crate::stored_chain::NewBlocks;
 use crate::value_parsers::{FeedName, StoreLocation};
 
-/// The seed of the practice chain, if there is no `--seed`
+/// The seed of the practice chain, unless `--follow practice:SEED` gives one
 pub(crate) const DEFAULT_SEED: u64 = 1;
 
 /// Checks the options of `serve` together, after the value of each; opens and makes nothing
