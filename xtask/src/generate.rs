@@ -33,7 +33,13 @@ const ALL: [Generated; 4] = [
         name: "types",
         program: Some("xtask-types"),
         // The docs of views and configurations are in their schemas.
-        sources: &["protocol/src/views", "protocol/src/config", "xtask/types/src"],
+        sources: &[
+            "protocol/src/views",
+            "protocol/src/views.rs",
+            "protocol/src/config",
+            "protocol/src/config.rs",
+            "xtask/types/src",
+        ],
         files: &[
             "bindings/js/wire.d.ts",
             "bindings/js/errors.d.ts",
@@ -44,7 +50,7 @@ const ALL: [Generated; 4] = [
     Generated {
         name: "vectors",
         program: Some("vectors"),
-        sources: &["tests/src/declare", "tests/src/bin/vectors.rs"],
+        sources: &["tests/src/declare", "tests/src/declare.rs", "tests/src/bin/vectors.rs"],
         files: &[
             "tests/vectors/manifest.json",
             "tests/vectors/blocks",

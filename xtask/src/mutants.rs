@@ -118,8 +118,9 @@ fn report(missed: &[String], viable: usize) -> Result<(), String> {
 
 /// The crate and the module of a change, such as `core/src/status`
 fn module_of(name: &str) -> &str {
-    let end = name.match_indices('/').nth(2).map_or(name.len(), |(end, _)| end);
-    name.get(..end).unwrap_or(name)
+    let path = name.split(".rs:").next().unwrap_or(name);
+    let end = path.match_indices('/').nth(2).map_or(path.len(), |(end, _)| end);
+    path.get(..end).unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -132,7 +133,7 @@ mod tests {
     fn a_name_is_matched_as_it_is() {
         assert_eq!(escaped("a.rs:1:2: replace + with -"), "a\\.rs\\:1\\:2\\: replace \\+ with \\-");
         assert_eq!(module_of(NAME), "core/src/status");
-        assert_eq!(module_of("core/src/lib.rs:1: replace"), "core/src/lib.rs:1: replace");
+        assert_eq!(module_of("core/src/status.rs:1:1: replace"), "core/src/status");
     }
 
     #[test]

@@ -57,7 +57,7 @@ use Run::{Function, Program, Tests, TestsWith};
 /// All checks; a row has the members of [`Check`] in their order
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare/ wasm/verifier/ xtask/types/",
+    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare wasm/verifier/ xtask/types/",
         "the header, types and vectors, written again and compared, and the sources of the page's module",
         Function(generate::compare_all)),
     check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
