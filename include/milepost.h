@@ -335,7 +335,7 @@ typedef struct milepost_archive_status_view {
      * Number of blocks that the storage has forgotten although they are not archived, because it
      * had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
      */
-    uint64_t shed_blocks;
+    uint64_t evicted_blocks;
     /**
      * The heights at which every transaction is in the archive, ascending, with gaps between two
      * ranges; NULL if there are none
@@ -753,7 +753,7 @@ typedef struct milepost_import_summary_view {
  * Members of a block that are not of their type, and are served as they came, and transactions and
  * outcomes that it lists again, which are skipped; bytes belong to the import summary
  */
-typedef struct milepost_deviations {
+typedef struct milepost_type_mismatches {
     /**
      * `sizeof` of this structure, set by the caller; members beyond it are not written
      */
@@ -771,7 +771,7 @@ typedef struct milepost_deviations {
      * What was expected there, in lower case without a full stop
      */
     struct milepost_bytes first_message;
-} milepost_deviations;
+} milepost_type_mismatches;
 
 /**
  * Whether a block agrees with its hash
@@ -1263,7 +1263,7 @@ typedef int32_t milepost_verify_t;
 
 /**
  * 1: a block or a configuration with a member that is not of its type is an error; default 0, such
- * a member is served as it came and counted by `milepost_import_summary_deviations`
+ * a member is served as it came and counted by `milepost_import_summary_type_mismatches`
  */
 #define MILEPOST_SETTING_STRICT_TYPES 12
 
@@ -2081,8 +2081,8 @@ MILEPOST_NONNULL(1, 3);
  * May be NULL: `error`.
  */
 MILEPOST_NODISCARD
-milepost_status_t milepost_import_summary_deviations(const struct milepost_import_summary *summary,
-                                                     struct milepost_deviations *deviations,
+milepost_status_t milepost_import_summary_type_mismatches(const struct milepost_import_summary *summary,
+                                                     struct milepost_type_mismatches *type_mismatches,
                                                      struct milepost_error **error)
 MILEPOST_NONNULL(1, 2);
 

@@ -67,7 +67,7 @@ export interface ArchiveStatus {
   failure: string | null;
   /** Number of blocks that the storage has forgotten although they are not archived, because it had
    *  more than `settings.archiveBacklog` */
-  shedBlocks: number;
+  evictedBlocks: number;
 }
 
 /** An archive in memory, for tests */

@@ -26,10 +26,10 @@ export interface ImportSummary {
   receipts: number;
   /** Number of members that are not of their type and are served as they came; 0 with
    *  `strictTypes` */
-  deviations: number;
+  typeMismatches: number;
   /** The place of the first of them in the message, such as
    *  `shards[1].chunk.receipts[0].priority` */
-  firstDeviation: string | null;
+  firstTypeMismatch: string | null;
   /** Whether the block agrees with its hash; `null` if `settings.verify` is `off` */
   verification: Verification | null;
 }

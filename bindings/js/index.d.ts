@@ -73,7 +73,7 @@ export interface Settings {
    *  it the oldest are forgotten; default 50,000 */
   archiveBacklog?: number | bigint;
   /** Whether a block or a configuration with a member that is not of its type is an error; default
-   *  `false`: it is served as it came and counted in `deviations` */
+   *  `false`: it is served as it came and counted in `typeMismatches` */
   strictTypes?: boolean;
   /** Ids of the shards that the blocks have, each at most 127; default all, which an empty array
    *  means, too. Messages need the chunks of these shards only, and a request that depends on an

@@ -7,7 +7,7 @@
 //! that runs it over a local storage. Requests that wait are kept apart, in an [`Endpoint`].
 
 #[cfg(test)]
-mod adversarial_requests;
+mod adversarial_tests;
 #[cfg(all(test, feature = "archive"))]
 mod archive_tests;
 #[cfg(all(test, feature = "archive"))]
@@ -28,8 +28,6 @@ mod output;
 #[cfg(test)]
 mod output_tests;
 mod pending_request;
-#[cfg(test)]
-mod remote_host;
 mod request_options;
 mod request_query;
 mod response;
@@ -39,6 +37,8 @@ mod shard_check;
 mod shard_tests;
 mod status_call;
 mod suspend;
+#[cfg(test)]
+mod test_host;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -40,7 +40,7 @@ use crate::storage::restartable::{Restartable as _, RestartableQuery};
 use crate::storage::rows::{BlockPoint, ChainRecord};
 use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Key, Query, Row, Snapshot, Step, already_complete, sorted_by_keys};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 pub use builder::{BlockHeader, MessageBuilder};
 pub use chain_update::JoinedBlock;
 pub use chain_update::{ChainUpdate, Change};
@@ -97,7 +97,7 @@ pub struct ImportSettings {
     ///
     /// A value with one meaning is stored as a node writes it in any case: gas as a number, an
     /// amount of tokens as a decimal string. A value with none is taken in as it came and counted
-    /// in [`ImportSummary::deviations`], because a protocol upgrade that gives one member another
+    /// in [`ImportSummary::type_mismatches`], because a protocol upgrade that gives one member another
     /// type must not stop an import. What the engine itself reads is checked in any case: ids,
     /// hashes, heights, and the kind of each status; a member that is missing is an error too.
     pub strict_types: bool,
@@ -119,7 +119,7 @@ pub struct ArchiveFloor {
     /// [`WriterProgress::floor`](crate::archive::WriterProgress::floor)
     pub height: BlockHeight,
     /// Maximum number of blocks in the storage: beyond it the oldest are removed although they are
-    /// not archived, and counted in [`ImportSummary::shed_blocks`]
+    /// not archived, and counted in [`ImportSummary::evicted_blocks`]
     pub max_blocks: u64,
 }
 
@@ -203,10 +203,10 @@ pub struct ImportSummary {
     /// Known members whose values are not of their type, if types are not strict, and transactions
     /// and outcomes that the block lists again, which were skipped; a block that was imported
     /// before has them too
-    pub deviations: Deviations,
+    pub type_mismatches: TypeMismatches,
     /// Number of blocks that were removed although they were not archived
     #[cfg(feature = "archive")]
-    pub shed_blocks: u64,
+    pub evicted_blocks: u64,
     /// Whether the block agrees with its hash; `None` if it was not checked
     pub verification: Option<BlockVerification>,
     /// What pending requests have to be notified of once the batch is committed

@@ -33,7 +33,7 @@ pub struct ArchiveStatus {
     pub(crate) exported_transactions: u64,
     pub(crate) failures: u64,
     pub(crate) failure: String,
-    pub(crate) shed_blocks: u64,
+    pub(crate) evicted_blocks: u64,
     pub(crate) complete: Vec<milepost_height_range>,
 }
 
@@ -74,7 +74,7 @@ pub struct milepost_archive_status_view {
     pub failure: milepost_bytes,
     /// Number of blocks that the storage has forgotten although they are not archived, because it
     /// had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
-    pub shed_blocks: u64,
+    pub evicted_blocks: u64,
     /// The heights at which every transaction is in the archive, ascending, with gaps between two
     /// ranges; NULL if there are none
     pub complete: *const milepost_height_range,
@@ -116,7 +116,7 @@ ffi_function! {
             exported_transactions: archive_status.exported_transactions,
             failures: archive_status.failures,
             failure: milepost_bytes::new(archive_status.failure.as_bytes()),
-            shed_blocks: archive_status.shed_blocks,
+            evicted_blocks: archive_status.evicted_blocks,
             complete: match archive_status.complete.as_slice() {
                 [] => ptr::null(),
                 ranges => ranges.as_ptr(),

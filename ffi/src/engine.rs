@@ -98,7 +98,7 @@ impl EngineState {
         };
         let summary = self.storage.import(|snapshot| import.run(snapshot))?;
         if let Some(archive) = &self.archive {
-            archive.handle_commit(&self.engine, &self.storage, summary.shed_blocks);
+            archive.handle_commit(&self.engine, &self.storage, summary.evicted_blocks);
         }
         Ok(summary)
     }

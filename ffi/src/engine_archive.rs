@@ -79,8 +79,13 @@ impl EngineArchive {
     }
 
     /// Exports what became final, and finds out what may be forgotten, after a commit that forgot
-    /// `shed_blocks` although they are not archived
-    pub(crate) fn handle_commit(&self, engine: &Engine, storage: &EngineStorage, shed_blocks: u64) {
+    /// `evicted_blocks` although they are not archived
+    pub(crate) fn handle_commit(
+        &self,
+        engine: &Engine,
+        storage: &EngineStorage,
+        evicted_blocks: u64,
+    ) {
         // A call that panicked has exported or not, and the next one goes on either way.
         let mut exports = self.exports.lock().unwrap_or_else(PoisonError::into_inner);
         let exported = self.export(&mut exports, engine, storage);
@@ -90,7 +95,7 @@ impl EngineArchive {
         status.open_transactions = progress.open.len() as u64;
         status.kept_from = self.floor.load(Relaxed);
         status.exported_transactions = exports.transactions;
-        status.shed_blocks += shed_blocks;
+        status.evicted_blocks += evicted_blocks;
         let complete = progress.complete_heights();
         status.complete = complete
             .iter()

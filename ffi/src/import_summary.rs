@@ -142,7 +142,7 @@ ffi_function! {
 /// outcomes that it lists again, which are skipped; bytes belong to the import summary
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct milepost_deviations {
+pub struct milepost_type_mismatches {
     /// `sizeof` of this structure, set by the caller; members beyond it are not written
     pub size: usize,
     /// Their number; with `MILEPOST_SETTING_STRICT_TYPES` no member is among them
@@ -154,20 +154,20 @@ pub struct milepost_deviations {
     pub first_message: milepost_bytes,
 }
 
-sized_outputs! { milepost_deviations }
+sized_outputs! { milepost_type_mismatches }
 
 ffi_function! {
     /// Returns which members of the block are not of their type
-    fn milepost_import_summary_deviations(
+    fn milepost_import_summary_type_mismatches(
         summary: *const milepost_import_summary,
-        deviations: *mut milepost_deviations,
+        type_mismatches: *mut milepost_type_mismatches,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let first = summary.deviations.first.as_ref();
+        let first = summary.type_mismatches.first.as_ref();
         let bytes = |text: Option<&str>| milepost_bytes::new(text.unwrap_or_default().as_bytes());
-        deviations.write(milepost_deviations {
-            size: size_of::<milepost_deviations>(),
-            count: summary.deviations.count,
+        type_mismatches.write(milepost_type_mismatches {
+            size: size_of::<milepost_type_mismatches>(),
+            count: summary.type_mismatches.count,
             first_path: bytes(first.map(Error::path)),
             first_message: bytes(first.map(Error::detail)),
         });

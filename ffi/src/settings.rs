@@ -58,7 +58,7 @@ pub const MILEPOST_SETTING_HASH_SEED: milepost_setting_t = 10;
 /// all rows of an evaluation are from one state
 pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
 /// 1: a block or a configuration with a member that is not of its type is an error; default 0, such
-/// a member is served as it came and counted by `milepost_import_summary_deviations`
+/// a member is served as it came and counted by `milepost_import_summary_type_mismatches`
 pub const MILEPOST_SETTING_STRICT_TYPES: milepost_setting_t = 12;
 /// Maximum length of a request id in bytes, with its quotes; default 1024, at least 1
 pub const MILEPOST_SETTING_MAX_ID_BYTES: milepost_setting_t = 13;

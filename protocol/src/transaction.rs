@@ -278,4 +278,4 @@ pub enum TransactionVersion {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod vectors;
+mod vector_tests;

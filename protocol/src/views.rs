@@ -57,7 +57,7 @@ pub use permission::{
 };
 pub use receipt::{DataReceiverView, ReceiptEnumView, ReceiptView};
 pub use response::{FinalExecutionOutcomeView, RpcTransactionResponse};
-pub use schema::Deviations;
+pub use schema::TypeMismatches;
 pub use status::{ExecutionStatusView, FinalExecutionStatus};
 pub use transaction::{NonceMode, SignedTransactionView};
 pub use unknown_fields::{RawJson, UnknownFields, UnknownVariant};

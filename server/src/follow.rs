@@ -344,7 +344,7 @@ impl Follow {
             // Without a receiver, no import waits for a configuration.
             None => drop(epoch_starts),
         }
-        let taken = take_in(&service, follower, until, sender, &stopped, importing).await;
+        let taken = import_followed(&service, follower, until, sender, &stopped, importing).await;
         let is_reached = taken.map_err(|end| match end {
             FollowEnd::OtherChain(text) => {
                 let (place, name) = stored_name.unwrap_or_else(|| {
@@ -471,7 +471,7 @@ pub(crate) enum FollowEnd {
 
 /// Hands the blocks of a follower to an import, until the service shuts down, the import has
 /// stopped, or the last block that is asked for is reached, which is returned
-pub(crate) async fn take_in<S: Source>(
+pub(crate) async fn import_followed<S: Source>(
     service: &Service,
     mut follower: Follower<S>,
     until: Option<BlockHeight>,

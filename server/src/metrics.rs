@@ -121,7 +121,7 @@ pub(crate) struct Metrics {
     reverted: AtomicU64,
     transactions: AtomicU64,
     outcomes: AtomicU64,
-    deviations: AtomicU64,
+    type_mismatches: AtomicU64,
     response_bytes: AtomicU64,
     store_verified_bytes: AtomicU64,
     connections: AtomicU64,
@@ -190,8 +190,8 @@ impl Metrics {
     }
 
     /// Counts members of a block or a configuration that are not of their type
-    pub(crate) fn deviations_imported(&self, count: u64) {
-        self.deviations.fetch_add(count, Relaxed);
+    pub(crate) fn mismatches_imported(&self, count: u64) {
+        self.type_mismatches.fetch_add(count, Relaxed);
     }
 
     /// A commit at the current time
@@ -278,9 +278,9 @@ impl Metrics {
             ("transactions_imported_total", "Transactions imported", &self.transactions),
             ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),
             (
-                "type_deviations_total",
+                "type_mismatches_total",
                 "Members of another type than a node writes, in blocks and configurations, and transactions that a block lists again",
-                &self.deviations,
+                &self.type_mismatches,
             ),
             ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),
             (

@@ -24,7 +24,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{MethodCall, Request};
 use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
 use milepost::storage::Storage as _;
-use milepost::views::Deviations;
+use milepost::views::TypeMismatches;
 use milepost_feeds::{ImportError, import_all};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
@@ -79,7 +79,7 @@ pub(crate) struct Service {
     import_settings: ImportSettings,
     archive: Option<Arc<Exporter>>,
     recent: RecentTransactions,
-    logged_deviations: LoggedKinds,
+    logged_mismatches: LoggedKinds,
     /// The requests that failed
     pub(crate) failed: FailedRequests,
     verifier: BlockVerifier,
@@ -112,7 +112,7 @@ impl Service {
             import_settings,
             archive: None,
             recent: RecentTransactions::default(),
-            logged_deviations: LoggedKinds::default(),
+            logged_mismatches: LoggedKinds::default(),
             failed: FailedRequests::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
@@ -239,7 +239,7 @@ impl Service {
     /// The state of the chain in the store
     pub(crate) async fn chain_status(self: &Arc<Self>) -> Result<ChainStatus, QueryError> {
         let status = self.run(false, Self::chain_status_blocking).await;
-        self.noted(QueryError::result_of(status))
+        self.record_failure(QueryError::result_of(status))
     }
 
     /// The state of the chain in the store; may block the thread on I/O
@@ -265,14 +265,14 @@ impl Service {
     ) -> Result<Vec<Option<u64>>, QueryError> {
         let query =
             move |service: &Self| service.engine.block_times(&hashes, &service.store.snapshot());
-        self.noted(QueryError::result_of(self.run(false, query).await))
+        self.record_failure(QueryError::result_of(self.run(false, query).await))
     }
 
     /// The newest transactions in blocks as JSON, newest first
     pub(crate) async fn recent_transactions(self: &Arc<Self>) -> Result<Value, QueryError> {
         let query =
             |service: &Self| service.recent.read(&service.engine, &service.store.snapshot());
-        self.noted(QueryError::result_of(self.run(true, query).await))
+        self.record_failure(QueryError::result_of(self.run(true, query).await))
     }
 
     /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
@@ -329,7 +329,9 @@ impl Service {
         match self.run(false, query).await {
             Some(observed) => observed
                 .into_iter()
-                .map(|(hash, observed)| (hash, self.noted(observed.map_err(QueryError::Failed))))
+                .map(|(hash, observed)| {
+                    (hash, self.record_failure(observed.map_err(QueryError::Failed)))
+                })
                 .collect(),
             None => {
                 self.failed.note_error(&QueryError::Panicked);
@@ -410,10 +412,10 @@ impl Service {
         }
         self.metrics.block_imported(summary);
         if let Some(archive) = &self.archive {
-            archive.blocks_shed(summary.shed_blocks);
+            archive.blocks_evicted(summary.evicted_blocks);
         }
         let block = || format!("block {}", summary.block.height);
-        self.report_deviations(&summary.deviations, block);
+        self.report_mismatches(&summary.type_mismatches, block);
         self.notify_commit(summary);
     }
 
@@ -423,16 +425,20 @@ impl Service {
         // No wait condition depends on a configuration.
         let settings = &self.import_settings;
         let mut writer = self.store.config_writer();
-        let deviations = self.engine.put_config(height, config, settings, &mut writer)?;
-        self.report_deviations(&deviations, || format!("configuration of height {height}"));
+        let type_mismatches = self.engine.put_config(height, config, settings, &mut writer)?;
+        self.report_mismatches(&type_mismatches, || format!("configuration of height {height}"));
         Ok(())
     }
 
     /// Counts members of another type and repeated transactions, and logs each kind once
-    fn report_deviations(&self, deviations: &Deviations, message: impl FnOnce() -> String) {
-        let Some(first) = &deviations.first else { return };
-        self.metrics.deviations_imported(deviations.count);
-        if self.logged_deviations.insert(first.path()) {
+    fn report_mismatches(
+        &self,
+        type_mismatches: &TypeMismatches,
+        message: impl FnOnce() -> String,
+    ) {
+        let Some(first) = &type_mismatches.first else { return };
+        self.metrics.mismatches_imported(type_mismatches.count);
+        if self.logged_mismatches.insert(first.path()) {
             warn!("{}: {first}; imported all the same", message());
         }
     }
@@ -490,7 +496,7 @@ impl Service {
 
     /// Responds to a call for the status of a transaction; one that is in no block is waited for,
     /// whatever the setting is
-    pub(crate) async fn respond_waiting(self: &Arc<Self>, call: MethodCall) -> RequestState {
+    pub(crate) async fn respond_with_wait(self: &Arc<Self>, call: MethodCall) -> RequestState {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
             let settings = service.engine().settings().with_unknown(UnknownTransaction::Wait);
             Engine::new(settings).respond(Request::Single(Ok(call.clone())), snapshot)
@@ -514,7 +520,7 @@ impl Service {
     }
 
     /// This result, which is noted if the query failed
-    pub(crate) fn noted<T>(&self, result: Result<T, QueryError>) -> Result<T, QueryError> {
+    pub(crate) fn record_failure<T>(&self, result: Result<T, QueryError>) -> Result<T, QueryError> {
         result.inspect_err(|error| self.failed.note_error(error))
     }
 

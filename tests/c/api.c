@@ -378,18 +378,18 @@ static void other_types_are_counted_or_refused(void) {
     milepost_import_summary *summary;
     milepost_error *error;
     milepost_error_view view = {.size = sizeof view};
-    milepost_deviations deviations = {.size = sizeof deviations};
+    milepost_type_mismatches type_mismatches = {.size = sizeof type_mismatches};
     const char *path = "shards[0].chunk.receipts[0].priority";
     OK(milepost_settings_new(&settings, NULL));
     OK(milepost_engine_new(settings, &engine, NULL));
     OK(milepost_engine_import_block(engine, TEXT(OTHER_TYPE), &summary, NULL));
-    OK(milepost_import_summary_deviations(summary, &deviations, NULL));
-    CHECK(deviations.count == 1 && contains(deviations.first_path, path) &&
-          contains(deviations.first_message, "expected u64"));
+    OK(milepost_import_summary_type_mismatches(summary, &type_mismatches, NULL));
+    CHECK(type_mismatches.count == 1 && contains(type_mismatches.first_path, path) &&
+          contains(type_mismatches.first_message, "expected u64"));
     milepost_import_summary_free(summary);
     import_block(engine, 8, 8, 2, &summary);
-    OK(milepost_import_summary_deviations(summary, &deviations, NULL));
-    CHECK(deviations.count == 0 && deviations.first_path.len == 0);
+    OK(milepost_import_summary_type_mismatches(summary, &type_mismatches, NULL));
+    CHECK(type_mismatches.count == 0 && type_mismatches.first_path.len == 0);
     milepost_import_summary_free(summary);
     milepost_engine_free(engine);
 

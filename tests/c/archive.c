@@ -147,7 +147,7 @@ static void forgotten_transactions_are_in_the_archive(const milepost_engine *who
     CHECK(differences(hot, whole) > 10);
     CHECK(chain_of(engine).blocks < 30);
     status = status_of(engine, "");
-    CHECK(status.is_written == 1 && status.has_archived == 1 && status.shed_blocks == 0);
+    CHECK(status.is_written == 1 && status.has_archived == 1 && status.evicted_blocks == 0);
     CHECK(status.failures == 0 && status.exported_transactions > 10);
     CHECK(status.archived_height == chain_of(engine).last_final.height);
     CHECK(status.kept_from >= chain_of(engine).earliest.height);
@@ -250,7 +250,7 @@ static void an_archive_that_fails_holds_blocks_back(const milepost_engine *whole
     import_all(engine, blocks / 2, blocks - 2);
     CHECK(status_of(engine, UNREACHABLE).failures > 10);
     CHECK(chain_of(engine).blocks > kept + 10);
-    CHECK(status_of(engine, UNREACHABLE).shed_blocks == 0);
+    CHECK(status_of(engine, UNREACHABLE).evicted_blocks == 0);
     /* What is archived, and what is held, is answered. */
     import_all(whole, 0, blocks - 2);
     CHECK(differences(engine, whole) == 0);
@@ -299,7 +299,7 @@ static void a_backlog_has_a_bound(void) {
     import_all(engine, 0, blocks);
     CHECK(chain_of(engine).blocks == 20);
     status = status_of(engine, "the archive's get_many returned 3: the disk is gone");
-    CHECK(status.shed_blocks == (uint64_t)blocks - 20 && status.has_archived == 0);
+    CHECK(status.evicted_blocks == (uint64_t)blocks - 20 && status.has_archived == 0);
     milepost_engine_free(engine);
     archive_clear(&archived);
 }
@@ -375,7 +375,7 @@ static void any_call_may_fail(const milepost_engine *whole) {
         /* A call that fails is tried again by the next import. */
         calls = archived.calls;
         import(engine, blocks - 1);
-        CHECK(status_of(engine, "").failures == 1 && status_of(engine, "").shed_blocks == 0);
+        CHECK(status_of(engine, "").failures == 1 && status_of(engine, "").evicted_blocks == 0);
         CHECK(chain_of(engine).blocks < 30);
         CHECK(differences(engine, whole) == 0);
         milepost_engine_free(engine);

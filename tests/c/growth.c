@@ -110,7 +110,7 @@ int main(void) {
     milepost_error *error;
     milepost_bytes bytes;
     GUARDED(import_summary_view, summary_view);
-    GUARDED(deviations, deviations);
+    GUARDED(type_mismatches, type_mismatches);
     GUARDED(verification, verification);
     GUARDED(transaction_view, transaction_view);
     GUARDED(error_view, error_view);
@@ -124,9 +124,9 @@ int main(void) {
     OK(milepost_import_summary_read(summary, &summary_view.value, NULL));
     CHECK(summary_view.value.block.height == 100 && summary_view.value.outcomes == 2);
     UNTOUCHED(summary_view);
-    OK(milepost_import_summary_deviations(summary, &deviations.value, NULL));
-    CHECK(deviations.value.count == 0 && deviations.value.first_path.len == 0);
-    UNTOUCHED(deviations);
+    OK(milepost_import_summary_type_mismatches(summary, &type_mismatches.value, NULL));
+    CHECK(type_mismatches.value.count == 0 && type_mismatches.value.first_path.len == 0);
+    UNTOUCHED(type_mismatches);
     OK(milepost_import_summary_verification(summary, &verification.value, NULL));
     CHECK(verification.value.result == MILEPOST_VERIFICATION_RESULT_NONE &&
           verification.value.path.len == 0);

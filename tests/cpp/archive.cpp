@@ -90,7 +90,7 @@ void forgotten_transactions_are_in_the_archive(const std::vector<std::string> &b
     }
     EXPECT(writer.chain_status()->blocks < 30 && reader.chain_status()->blocks < 30);
     EXPECT(writer.archive_status()->archived_height == writer.chain_status()->last_final->height);
-    EXPECT(writer.archive_status()->failures == 20 && writer.archive_status()->shed_blocks == 0);
+    EXPECT(writer.archive_status()->failures == 20 && writer.archive_status()->evicted_blocks == 0);
     EXPECT(writer.archive_status()->exported_transactions > 10);
     EXPECT(!writer.archive_status()->complete.empty());
     EXPECT(writer.archive_status()->complete.back().last <=

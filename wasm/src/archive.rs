@@ -43,7 +43,7 @@ pub(crate) struct EndpointArchive {
     /// The height from which on the storage keeps its blocks
     kept_from: u64,
     /// Number of blocks that were forgotten although they are not archived
-    pub(crate) shed_blocks: u64,
+    pub(crate) evicted_blocks: u64,
 }
 
 /// A call of the host's archive
@@ -67,7 +67,7 @@ impl EndpointArchive {
             calls: VecDeque::new(),
             union: WriterProgress::default(),
             kept_from: 0,
-            shed_blocks: 0,
+            evicted_blocks: 0,
         }
     }
 
@@ -171,9 +171,9 @@ impl EndpointArchive {
             .map(|range| format!("[{},{}]", range.start(), range.end()))
             .collect();
         format!(
-            r#"{{"archivedHeight":{archived},"complete":[{}],"openTransactions":{open},"keptFrom":{kept_from},"shedBlocks":{}}}"#,
+            r#"{{"archivedHeight":{archived},"complete":[{}],"openTransactions":{open},"keptFrom":{kept_from},"evictedBlocks":{}}}"#,
             complete.join(","),
-            self.shed_blocks
+            self.evicted_blocks
         )
     }
 }

@@ -290,7 +290,7 @@ impl Endpoint {
             Output::Completed { result, .. } => Ok(match result? {
                 Completion::Block(summary) => {
                     if let Some(archive) = &mut self.archive {
-                        archive.shed_blocks += summary.shed_blocks;
+                        archive.evicted_blocks += summary.evicted_blocks;
                     }
                     json::import_summary(&summary)
                 }

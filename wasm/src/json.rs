@@ -29,9 +29,9 @@ pub(crate) fn import_summary(summary: &ImportSummary) -> String {
         block_points(&summary.reapplied),
         optional_block_point(summary.last_final),
     ) + &format!(
-        r#""transactions":{transactions},"outcomes":{outcomes},"receipts":{receipts},"deviations":{},"firstDeviation":{}}}"#,
-        summary.deviations.count,
-        write(&summary.deviations.first.as_ref().map(Error::path)),
+        r#""transactions":{transactions},"outcomes":{outcomes},"receipts":{receipts},"typeMismatches":{},"firstTypeMismatch":{}}}"#,
+        summary.type_mismatches.count,
+        write(&summary.type_mismatches.first.as_ref().map(Error::path)),
     )
 }
 

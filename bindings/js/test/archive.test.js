@@ -155,7 +155,7 @@ for (const [storageName, openStorage] of Object.entries(storages)) {
         exportedTransactions: 2,
         failures: 0,
         failure: null,
-        shedBlocks: 0,
+        evictedBlocks: 0,
       });
       assert.ok(archivedHeight >= keptFrom && keptFrom > 104n, `${archivedHeight} ${keptFrom}`);
       assert.deepEqual(complete, [[100n, archivedHeight]]);
@@ -213,7 +213,7 @@ test("beyond the backlog the oldest blocks are forgotten, and counted", async ()
   const endpoint = await Endpoint.create({ archive, settings: { ...settings, archiveBacklog: 4 } });
   await importAll(endpoint);
   assert.ok((await endpoint.chainStatus()).blocks <= 5n);
-  assert.ok(endpoint.archiveStatus.shedBlocks >= MESSAGES.length - 5, String(endpoint.archiveStatus.shedBlocks));
+  assert.ok(endpoint.archiveStatus.evictedBlocks >= MESSAGES.length - 5, String(endpoint.archiveStatus.evictedBlocks));
   endpoint.dispose();
 });
 

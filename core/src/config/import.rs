@@ -10,7 +10,7 @@ use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspe
 use crate::storage::rows::{ConfigIndex, ConfigRecord};
 use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Query, Row, Step};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::{Error, ErrorKind};
 
 /// The query for the changes that put a configuration in force
@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug)]
 pub struct ConfigImport {
     query: RestartableQuery<PlanConfigImport>,
-    deviations: Deviations,
+    type_mismatches: TypeMismatches,
 }
 
 #[derive(Debug)]
@@ -50,12 +50,12 @@ impl ConfigImport {
         let (chain_id, genesis_height) = (checked.chain_id, checked.genesis_height);
         let text = checked.text;
         let plan = PlanConfigImport { height, chain_id, genesis_height, text };
-        Ok(Self { query: RestartableQuery::new(plan), deviations: checked.deviations })
+        Ok(Self { query: RestartableQuery::new(plan), type_mismatches: checked.type_mismatches })
     }
 
     /// Known members whose values are not of their type, if types are not strict
-    pub const fn deviations(&self) -> &Deviations {
-        &self.deviations
+    pub const fn type_mismatches(&self) -> &TypeMismatches {
+        &self.type_mismatches
     }
 }
 

@@ -95,7 +95,7 @@ impl Server {
             .with_retention(Retention::Blocks(6))
             .with_archive_floor(floor);
         let summary = Engine::default().import_block(message, &settings, &mut self.storage);
-        self.shed += summary.as_ref().map_or(0, |summary| summary.shed_blocks);
+        self.shed += summary.as_ref().map_or(0, |summary| summary.evicted_blocks);
         summary.is_ok()
     }
 

@@ -24,7 +24,7 @@ use crate::status::{ProofEnd, ProofQuery};
 use crate::storage::restartable::RestartableQuery;
 use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
@@ -278,11 +278,11 @@ impl Engine {
         text: &str,
         settings: &ImportSettings,
         storage: &mut impl Storage,
-    ) -> Result<Deviations, Error> {
+    ) -> Result<TypeMismatches, Error> {
         let mut import = ConfigImport::new(height, text, settings.strict_types)?;
         let batch = run(&mut import, &storage.snapshot()?)?;
         storage.commit(batch)?;
-        Ok(import.deviations().clone())
+        Ok(import.type_mismatches().clone())
     }
 
     /// What the storage knows about the chain

@@ -306,8 +306,8 @@ impl<T> OperationKind<T> {
                 Poll::Commit(batch, Completion::Block(summary))
             }),
             Self::Config(query) => {
-                let deviations = query.deviations().clone();
-                step(&mut **query, |batch| Poll::Commit(batch, Completion::Config(deviations)))
+                let type_mismatches = query.type_mismatches().clone();
+                step(&mut **query, |batch| Poll::Commit(batch, Completion::Config(type_mismatches)))
             }
             Self::Query(query) => query.poll(),
             Self::Committing(_) => {

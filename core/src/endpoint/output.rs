@@ -16,7 +16,7 @@ use crate::import::ImportSummary;
 use crate::proof::AnswerProof;
 use crate::status::Observation;
 use crate::storage::{Batch, Key};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::waiting::RequestHandle;
 
 /// What [`Endpoint::poll_output`](super::Endpoint::poll_output) returns
@@ -104,7 +104,7 @@ pub enum Completion {
     Block(ImportSummary),
     /// A protocol configuration was committed, with these known members whose values are not of
     /// their type
-    Config(Deviations),
+    Config(TypeMismatches),
     /// What the storage knows about the chain
     Chain(ChainStatus),
     /// What the storage gives to an archive; `None` if there is nothing new

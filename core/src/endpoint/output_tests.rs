@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use milepost_practice::{BlockMessage, Practice, Settings as PracticeSettings};
 use milepost_testkit::Rng;
 
-use super::remote_host::RemoteHost;
+use super::test_host::RemoteHost;
 use super::*;
 use crate::import::ImportSettings;
 use crate::rpc::ResponseKind;

@@ -23,12 +23,12 @@ impl<T> Endpoint<T> {
         if !self.waiters.contains(handle) {
             return;
         }
-        let (request, has_news) = self.validity.insert(handle, request, rows);
+        let (request, is_changed) = self.validity.insert(handle, request, rows);
         let calls = request.calls();
         let waiting = Waiting { request, evaluator, tag };
         let (waiting, end_reason, stale_rows) = if self.stopping {
             (waiting, Some(EndReason::Shutdown), None)
-        } else if has_news {
+        } else if is_changed {
             (waiting, None, None)
         } else {
             let Err(InsertError { request, kind }) =

@@ -108,8 +108,8 @@ impl ValidityMap {
             self.index.insert((cause, handle));
         }
         self.requests.insert(handle, entries);
-        let has_news = self.set_used(&mut request);
-        (request, has_news)
+        let is_changed = self.set_used(&mut request);
+        (request, is_changed)
     }
 
     /// Removes a request, if it is there
@@ -238,16 +238,16 @@ impl ValidityMap {
     /// Supplies the nonces that the access keys of a request have used; returns whether one of them
     /// is news to it
     pub(super) fn set_used(&self, request: &mut RetainedRequest) -> bool {
-        let mut has_news = false;
+        let mut is_changed = false;
         if self.access_keys.is_empty() {
-            return has_news;
+            return is_changed;
         }
         for validity in request.validities_mut() {
             let key = self.access_keys.get(&validity.access_key());
             let used = key.and_then(|key| key.used);
-            has_news |= validity.set_used(used);
+            is_changed |= validity.set_used(used);
         }
-        has_news
+        is_changed
     }
 }
 

@@ -25,7 +25,7 @@ use crate::storage::rows::{
     BlockPoint, BlockProof, OutcomeRecord, OutcomeStatus, ReceiptRecord, RowId, TransactionRecord,
 };
 use crate::storage::{Row, Table, sorted_by_keys};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::{Error, ErrorKind};
 
 /// A block message, checked and encoded
@@ -38,7 +38,7 @@ pub(super) struct BlockContent {
     pub(super) transactions: usize,
     pub(super) outcomes: usize,
     pub(super) receipts: usize,
-    pub(super) deviations: Deviations,
+    pub(super) type_mismatches: TypeMismatches,
     /// The outcomes without the body of their receipt, which may be in a block before, by id with
     /// the numbers of their shard and of themselves in it
     pub(super) without_body: Vec<(CryptoHash, [usize; 2])>,
@@ -62,7 +62,7 @@ impl BlockContent {
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {
-        let BlockRows { block: point, rows, deviations, without_body, .. } = rows;
+        let BlockRows { block: point, rows, type_mismatches, without_body, .. } = rows;
         let rows = sorted_by_keys(rows, |(row_id, _)| row_id.key());
         let count = |table| rows.iter().filter(|(row_id, _)| row_id.table == table).count();
         Self {
@@ -72,7 +72,7 @@ impl BlockContent {
             outcomes: count(Table::Outcomes),
             receipts: count(Table::Receipts),
             rows,
-            deviations,
+            type_mismatches,
             without_body,
             proof: BlockProof::default(),
         }
@@ -98,7 +98,7 @@ struct BlockRows {
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
     strict_types: bool,
     /// Values that the rows have although they are not of their type
-    deviations: Deviations,
+    type_mismatches: TypeMismatches,
     /// A transaction or an outcome that was there already, and was skipped
     repeated: Option<Error>,
     without_body: Vec<(CryptoHash, [usize; 2])>,
@@ -119,7 +119,7 @@ impl BlockRows {
             rows: Vec::new(),
             seen: HashSet::default(),
             strict_types,
-            deviations: Deviations::default(),
+            type_mismatches: TypeMismatches::default(),
             repeated: None,
             without_body: Vec::new(),
             canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),

@@ -283,7 +283,7 @@ fn an_archive_serves_the_execution() {
 }
 
 /// Imports a block of this version whose chunk lists these transactions with their outcomes; the
-/// numbers of transactions, outcomes and deviations, the first deviation, and the stored status
+/// numbers of transactions, outcomes and type mismatches, the first deviation, and the stored status
 fn listed(
     version: u32,
     transactions: &[(String, Option<String>)],
@@ -303,8 +303,8 @@ fn listed(
     let (batch, summary) = run(&mut query, &storage)?;
     storage.commit(batch)?;
     let [transactions, outcomes] = [summary.transactions, summary.outcomes].map(|it| it as u64);
-    let first = summary.deviations.first.map(|error| format!("{error}"));
-    let counts = [transactions, outcomes, summary.deviations.count];
+    let first = summary.type_mismatches.first.map(|error| format!("{error}"));
+    let counts = [transactions, outcomes, summary.type_mismatches.count];
     Ok((counts, first, stored(&storage).map(|(status, _)| status).unwrap()))
 }
 

@@ -16,7 +16,7 @@ use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspe
 use crate::storage::rows::ChainRecord;
 use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Query, Row, Step};
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 
 /// The query for the changes that make a stored chain final
 ///
@@ -68,9 +68,9 @@ impl Restartable for MakeFinal {
             transaction_hashes: Vec::new(),
             outcomes: 0,
             receipts: 0,
-            deviations: Deviations::default(),
+            type_mismatches: TypeMismatches::default(),
             #[cfg(feature = "archive")]
-            shed_blocks: 0,
+            evicted_blocks: 0,
             chain_update: ChainUpdate::default(),
             verification: None,
         };

@@ -68,9 +68,9 @@ impl PlanImport {
             transaction_hashes: self.content.transaction_hashes(),
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
-            deviations: self.content.deviations.clone(),
+            type_mismatches: self.content.type_mismatches.clone(),
             #[cfg(feature = "archive")]
-            shed_blocks: 0,
+            evicted_blocks: 0,
             verification: self.verification.clone(),
             chain_update: ChainUpdate::default(),
         }

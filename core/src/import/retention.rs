@@ -63,7 +63,7 @@ pub(super) fn prune(
             if is_held(settings, chain, record.height) {
                 break;
             }
-            summary.shed_blocks += u64::from(!is_archived(settings, record.height));
+            summary.evicted_blocks += u64::from(!is_archived(settings, record.height));
         }
         for row_id in &record.rows {
             summary.chain_update.add_pruned_row(row_id);

@@ -111,9 +111,9 @@ fn any_other_member_is_taken_in_and_counted_unless_types_are_strict() {
         let retyped_message = message.replace(written, retyped);
         let (texts, summary) = import(&retyped_message, false).unwrap();
         assert_eq!(texts, expected.replace(written, retyped));
-        let deviations = summary.deviations;
-        assert_eq!(deviations.count, count);
-        let first = deviations.first.unwrap();
+        let type_mismatches = summary.type_mismatches;
+        assert_eq!(type_mismatches.count, count);
+        let first = type_mismatches.first.unwrap();
         assert_eq!(first.offset(), None);
         if !path.is_empty() {
             assert_eq!(first.path(), format!("{OUTCOME}.{path}"));
@@ -125,7 +125,7 @@ fn any_other_member_is_taken_in_and_counted_unless_types_are_strict() {
         assert!(value.contains(&error.offset().unwrap()), "{error}");
     }
     let retyped = message.replace(r#""method_name":"m""#, r#""method_name":1"#);
-    let first = import(&retyped, false).unwrap().1.deviations.first.unwrap();
+    let first = import(&retyped, false).unwrap().1.type_mismatches.first.unwrap();
     assert_eq!(first.path(), format!("{TRANSACTION}.actions[1].FunctionCall.method_name"));
 }
 

@@ -92,7 +92,7 @@ fn form(parameter: &Parameter) -> Option<Form> {
 /// Whether a structure may grow: its first member is the size that the caller knows
 fn is_sized(type_name: &str) -> bool {
     const SIZED: [&str; 6] = [
-        "milepost_deviations",
+        "milepost_type_mismatches",
         "milepost_outcome",
         "milepost_output",
         "milepost_rpc_error",

@@ -274,8 +274,8 @@ impl<'bytes> Program<'bytes> {
         let mut point = milepost_block_point { height: 0, hash };
         call!(self, milepost_import_summary_reverted(summary, index, &mut point));
         call!(self, milepost_import_summary_reapplied(summary, index, &mut point));
-        let mut deviations: milepost_deviations = sized();
-        call!(self, milepost_import_summary_deviations(summary, &mut deviations));
+        let mut type_mismatches: milepost_type_mismatches = sized();
+        call!(self, milepost_import_summary_type_mismatches(summary, &mut type_mismatches));
         let mut verification: milepost_verification = sized();
         call!(self, milepost_import_summary_verification(summary, &mut verification));
         let endpoint = self.endpoints.pick(&mut self.input);

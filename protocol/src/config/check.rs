@@ -12,7 +12,7 @@ use super::values::check_values;
 use crate::codec::floor_char_boundary;
 use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::BlockHeight;
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::views::schema::{self, HasSchema, Member, Repairs, Schema};
 use crate::{Error, ErrorKind};
 
@@ -29,7 +29,7 @@ pub struct CheckedConfig {
     /// The protocol version
     pub protocol_version: u32,
     /// Known members of another type, which the text has as they came; none with strict types
-    pub deviations: Deviations,
+    pub type_mismatches: TypeMismatches,
 }
 
 /// Checks a configuration: its JSON object, or a node's response with the object as `result`
@@ -58,8 +58,8 @@ pub struct CheckedConfig {
 /// assert_eq!(checked.genesis_height, 7);
 ///
 /// let retyped = file.replace('}', r#", "epoch_length": [5]}"#);
-/// let deviations = check(&retyped, false).unwrap().deviations;
-/// assert_eq!((deviations.count, deviations.first.unwrap().path()), (1, "epoch_length"));
+/// let type mismatches = check(&retyped, false).unwrap().type_mismatches;
+/// assert_eq!((type mismatches.count, type mismatches.first.unwrap().path()), (1, "epoch_length"));
 /// assert_eq!(check(&retyped, true).unwrap_err().path(), "epoch_length");
 /// ```
 pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
@@ -67,7 +67,7 @@ pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
     let mut canonicalizer = json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH);
     let mut canonical = String::new();
     canonicalizer.append(text, &mut canonical)?;
-    let mut deviations = Deviations::default();
+    let mut type_mismatches = TypeMismatches::default();
     let names = ["chain_id", "result", "error"];
     let members = Reader::new(&canonical)
         .members(names, "a protocol configuration, or a response with one")
@@ -75,7 +75,7 @@ pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
     match members {
         [None, Some(_), _] => {
             // The whole text, so that paths are those of the file.
-            repair(Response::SCHEMA, &mut canonical, text, strict_types, &mut deviations)?;
+            repair(Response::SCHEMA, &mut canonical, text, strict_types, &mut type_mismatches)?;
             let in_text = |error: ReadError| error.into_error(&canonical);
             let members = Reader::new(&canonical).members(names, "a response").map_err(in_text)?;
             // It was found above.
@@ -86,15 +86,19 @@ pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
             let error = error.raw().map_err(|error| error.into_error(&canonical))?;
             return Err(error_response(error));
         }
-        _ => {
-            repair(ProtocolConfigView::SCHEMA, &mut canonical, text, strict_types, &mut deviations)?
-        }
+        _ => repair(
+            ProtocolConfigView::SCHEMA,
+            &mut canonical,
+            text,
+            strict_types,
+            &mut type_mismatches,
+        )?,
     }
     check_values(&mut Reader::new(&canonical)).map_err(|error| locate(error, &canonical, text))?;
     let key = read_key(&canonical).map_err(|error| error.into_error(&canonical));
     let (chain_id, genesis_height, protocol_version) = key?;
     let text = canonical;
-    Ok(CheckedConfig { text, chain_id, genesis_height, protocol_version, deviations })
+    Ok(CheckedConfig { text, chain_id, genesis_height, protocol_version, type_mismatches })
 }
 
 /// Checks the canonical text of a file against its schema, and rewrites what has one meaning
@@ -103,13 +107,13 @@ fn repair(
     canonical: &mut String,
     file: &str,
     strict_types: bool,
-    deviations: &mut Deviations,
+    type_mismatches: &mut TypeMismatches,
 ) -> Result<(), Error> {
     let mut repairs = Repairs::new(strict_types).refusing_null();
     schema::check_and_find(schema, canonical, &[], &mut [], Some(&mut repairs))
         .map_err(|error| schema::locate(schema, &error, file, strict_types))?;
     let repaired = repairs.repaired(canonical);
-    repairs.report(canonical, &String::new, deviations);
+    repairs.report(canonical, &String::new, type_mismatches);
     if let Some(repaired) = repaired {
         *canonical = repaired;
     }
@@ -186,7 +190,7 @@ mod tests {
     use alloc::format;
 
     use super::*;
-    use crate::views::schema::adversarial::check_damaged;
+    use crate::views::schema::adversarial_tests::check_damaged;
 
     #[test]
     fn values_that_fit_their_types_are_checked() {
@@ -252,7 +256,10 @@ mod tests {
         let checked = check(&file, true).unwrap();
         let mut written = String::new();
         json::canonical(&config("30", r#""7""#, "5", "1", "0.8"), &mut written).unwrap();
-        assert_eq!((checked.text, checked.deviations), (written.clone(), Deviations::default()));
+        assert_eq!(
+            (checked.text, checked.type_mismatches),
+            (written.clone(), TypeMismatches::default())
+        );
         assert_eq!(check(&format!(r#"{{"result":{file}}}"#), true).unwrap().text, written);
         assert!(json::read::<ProtocolConfigView>(&written).is_ok());
     }
@@ -262,8 +269,8 @@ mod tests {
         let file = format!("{{{KEY}, \"min_gas_price\": {{}}, \"gas_limit\": \"many\"}}");
         let checked = check(&file, false).unwrap();
         assert!(checked.text.contains(r#""gas_limit":"many""#), "{}", checked.text);
-        let first = checked.deviations.first.unwrap();
-        assert_eq!((checked.deviations.count, first.path()), (2, "gas_limit"));
+        let first = checked.type_mismatches.first.unwrap();
+        assert_eq!((checked.type_mismatches.count, first.path()), (2, "gas_limit"));
         let error = check(&file, true).unwrap_err();
         // The first in the file.
         assert_eq!((error.path(), error.offset()), ("min_gas_price", file.find("{}")));
@@ -271,8 +278,8 @@ mod tests {
         let error = check(&response, true).unwrap_err();
         let end = response.find("many").map(|start| start + "many\"".len());
         assert_eq!((error.path(), error.offset()), ("result.gas_limit", end));
-        let deviations = check(&response, false).unwrap().deviations;
-        assert_eq!(deviations.first.unwrap().path(), "result.gas_limit");
+        let type_mismatches = check(&response, false).unwrap().type_mismatches;
+        assert_eq!(type_mismatches.first.unwrap().path(), "result.gas_limit");
 
         // What the engine reads, and what is no value at all.
         for (member, path) in [

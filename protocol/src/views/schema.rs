@@ -6,7 +6,7 @@
 //! declare the types make the tables.
 
 #[cfg(test)]
-pub mod adversarial;
+pub mod adversarial_tests;
 mod repairs;
 mod validate;
 
@@ -20,7 +20,7 @@ use crate::primitives::{
     AccountId, Balance, Bytes, CryptoHash, Fraction, Gas, GasText, ParseError, PublicKey, Rational,
     Signature,
 };
-pub use repairs::{Deviations, Repairs, locate};
+pub use repairs::{Repairs, TypeMismatches, locate};
 pub use validate::{check, check_and_find};
 
 /// The schema of a value

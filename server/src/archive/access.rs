@@ -126,13 +126,13 @@ fn unsupported(detail: &str) -> Error {
 }
 
 /// The rows for a query on a thread that may not wait for the archive
-pub(crate) fn held(store: &Store) -> ServiceSnapshot<'_> {
+pub(crate) fn without_archive(store: &Store) -> ServiceSnapshot<'_> {
     let archive = ArchiveAccess { lookups: None, client: None, state: Cell::default() };
     WithArchive { snapshot: StoreRows::Held(store.snapshot()), archive }
 }
 
 /// The rows for a query on a thread that may block
-pub(crate) fn blocking<'service>(
+pub(crate) fn with_archive<'service>(
     store: &'service Store,
     lookups: &'service Lookups,
     client: Option<IpAddr>,

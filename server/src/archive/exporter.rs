@@ -62,7 +62,7 @@ pub(crate) struct Exporter {
     /// What requests find in the archive, by the union that was read last
     heights: Mutex<Arc<ArchivedHeights>>,
     /// What is removed, if not everything is kept
-    removal: Mutex<OldHeights>,
+    removal: Mutex<HeightRemoval>,
     /// The height from which on the store keeps its blocks
     floor: AtomicU64,
     lags: AtomicBool,
@@ -75,7 +75,7 @@ pub(crate) struct Exporter {
     failing_since: Mutex<Option<BlockHeight>>,
     /// Notified when an export does not fail
     written: Condvar,
-    shed_blocks: AtomicU64,
+    evicted_blocks: AtomicU64,
     /// When it was last warned of them
     shed_warned: Mutex<Option<Instant>>,
     removed_keys: AtomicU64,
@@ -98,7 +98,7 @@ impl ArchivedHeights {
 
 /// The heights that the archive does not keep
 #[derive(Default)]
-struct OldHeights {
+struct HeightRemoval {
     /// No height below this one is complete; `None` until the archive was asked
     first: Option<BlockHeight>,
     /// The pass that removes their rows
@@ -123,7 +123,7 @@ impl Exporter {
             failures: AtomicU64::default(),
             failing_since: Mutex::default(),
             written: Condvar::new(),
-            shed_blocks: AtomicU64::default(),
+            evicted_blocks: AtomicU64::default(),
             shed_warned: Mutex::default(),
             removed_keys: AtomicU64::default(),
         }
@@ -193,11 +193,11 @@ impl Exporter {
     }
 
     /// Counts blocks that the store forgot although they are not archived
-    pub(crate) fn blocks_shed(&self, count: u64) {
+    pub(crate) fn blocks_evicted(&self, count: u64) {
         if count == 0 {
             return;
         }
-        let total = self.shed_blocks.fetch_add(count, Relaxed) + count;
+        let total = self.evicted_blocks.fetch_add(count, Relaxed) + count;
         let mut warned = self.shed_warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_none_or(|warned| warned.elapsed() >= SHED_WARNING_INTERVAL) {
             *warned = Some(Instant::now());
@@ -339,7 +339,7 @@ impl Exporter {
         };
         self.floor.store(floor, Relaxed);
         if let Some(earliest) = chain.earliest {
-            forgotten::remember(service.store(), &union.0.heights, earliest.height)?;
+            forgotten_heights::remember(service.store(), &union.0.heights, earliest.height)?;
         }
         Ok(is_complete)
     }
@@ -350,7 +350,7 @@ impl Exporter {
         let archived = self.lookups.read_union()?.heights;
         let forgotten = Forgotten::read(&service.store().snapshot(), earliest.height)?;
         if let Some(forgotten) = forgotten {
-            forgotten::warn_of(&forgotten.missing(&archived));
+            forgotten_heights::warn_of(&forgotten.missing(&archived));
         }
         Ok(())
     }
@@ -428,7 +428,7 @@ impl Exporter {
         let removed = "Keys whose rows were removed, because their heights are not kept";
         counter(out, "archive_removed_keys_total", removed, &self.removed_keys);
         let shed = "Blocks that the store forgot although they were not archived";
-        counter(out, "archive_shed_blocks_total", shed, &self.shed_blocks);
+        counter(out, "archive_evicted_blocks_total", shed, &self.evicted_blocks);
     }
 }
 

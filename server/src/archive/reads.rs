@@ -27,8 +27,9 @@ impl Service {
         // A request over the limit, or one that is woken because the service stops, has not failed.
         let may_fail = matches!(evaluation.end_reason(), None | Some(EndReason::Timeout));
         let query = evaluation.into_query();
-        let held =
-            move |service: &Self| access::run_request(query, &access::held(service.store()), false);
+        let held = move |service: &Self| {
+            access::run_request(query, &access::without_archive(service.store()), false)
+        };
         let read = match self.run(false, held).await {
             Some(Ok(output)) => Some(Read { output, retry_after: None }),
             // It goes on where it was suspended.
@@ -61,7 +62,7 @@ impl Service {
         query: impl Fn(&Self, &ServiceSnapshot<'_>) -> T + Send + 'static,
     ) -> Option<Read<T>> {
         let held = move |service: &Self| {
-            let snapshot = access::held(service.store());
+            let snapshot = access::without_archive(service.store());
             let output = query(service, &snapshot);
             match snapshot.archive.state() {
                 AccessState::Needed => Err(query),
@@ -81,7 +82,7 @@ impl Service {
         is_long: bool,
         query: impl Fn(&Self, &ServiceSnapshot<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, QueryError> {
-        self.noted(match self.read(is_long, query).await {
+        self.record_failure(match self.read(is_long, query).await {
             Some(Read { output, retry_after }) => {
                 output.map_err(|error| error.into().with_retry_after(retry_after))
             }
@@ -100,7 +101,7 @@ impl Service {
         let blocking = {
             let archive = Arc::clone(&archive);
             move |service: &Self| {
-                let snapshot = access::blocking(service.store(), &archive.lookups, client);
+                let snapshot = access::with_archive(service.store(), &archive.lookups, client);
                 let output = query(service, &snapshot);
                 let failed = snapshot.archive.state() == AccessState::Failed;
                 Read { output, retry_after: failed.then_some(RETRY_AFTER) }

@@ -217,7 +217,7 @@ async fn a_server_answers_what_its_store_has_forgotten() {
     };
     assert!(value("milepost_archive_reads_total{result=\"found\"}") > 20);
     assert!(value("milepost_archive_exported_transactions_total") > 20);
-    assert_eq!(value("milepost_archive_shed_blocks_total"), 0);
+    assert_eq!(value("milepost_archive_evicted_blocks_total"), 0);
     assert!(value("milepost_archive_exported_height") > 0);
 }
 

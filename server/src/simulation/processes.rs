@@ -31,7 +31,7 @@ use super::figures::Figures;
 use super::model::Model;
 use super::source::MemorySource;
 use super::world::{Connector, World};
-use crate::follow::{stored_chain, take_in};
+use crate::follow::{import_followed, stored_chain};
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::service::Service;
 use crate::store::Store;
@@ -254,7 +254,8 @@ impl Host {
             let (service, world) = (Arc::clone(&service), Arc::clone(world));
             tokio::spawn(async move {
                 let stopped = Notify::new();
-                let taken = take_in(&service, follower, None, sender, &stopped, importing).await;
+                let taken =
+                    import_followed(&service, follower, None, sender, &stopped, importing).await;
                 if let Err(error) = taken {
                     world.fail(format!("the follower ended: {error:?}"));
                 }

@@ -127,7 +127,7 @@ impl Upstreams {
         let transaction = TransactionRef::Signed(signed.clone());
         // One that is included is known, and so need not be sent.
         let wait_until = milestone.unwrap_or(Milestone::Included);
-        let state = service.respond_waiting(status_call(&id, transaction, wait_until)).await;
+        let state = service.respond_with_wait(status_call(&id, transaction, wait_until)).await;
         let label = MethodLabel::OTHER;
         let is_error = matches!(&state, RequestState::Ready(it) if it.kind != ResponseKind::Result);
         if !is_error && is_refused(service, hash).await {
@@ -258,7 +258,7 @@ impl Upstreams {
                 upstreams.map(|index| self.send_to(index, &request, &id)).collect();
             while let Some(sent) = sent.next().await {
                 is_included |= matches!(sent, Ok(None));
-                if let Some(end) = self.take_in(service, signed.hash(), sent, progress).await {
+                if let Some(end) = self.note_sent(service, signed.hash(), sent, progress).await {
                     return end;
                 }
             }
@@ -284,8 +284,8 @@ impl Upstreams {
         Ok(error.map(|error| (error.get().into(), exchange.kind(true))))
     }
 
-    /// Takes in what an upstream responded; returns how the sending ended, if it has
-    async fn take_in(
+    /// Records the response of an upstream; returns how the sending ended, if it has
+    async fn note_sent(
         &self,
         service: &Arc<Service>,
         hash: CryptoHash,
@@ -426,7 +426,7 @@ async fn after_refusal(
             Milestone::None,
         ),
     };
-    let state = match service.respond_waiting(call).await {
+    let state = match service.respond_with_wait(call).await {
         RequestState::Ready(response) => RequestState::Ready(ResponseBody::Contiguous(response)),
         RequestState::Pending(pending) => RequestState::Pending(pending),
     };
@@ -475,7 +475,7 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
     }
     let transaction = TransactionRef::Signed(signed);
     let call = status_call(&RequestId::default(), transaction, Milestone::Included);
-    let response = match service.respond_waiting(call).await {
+    let response = match service.respond_with_wait(call).await {
         RequestState::Ready(response) => response,
         RequestState::Pending(pending) => {
             let options =
@@ -500,7 +500,7 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
 async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
     let transaction = TransactionRef::Hash { hash, sender: None };
     let call = status_call(&RequestId::default(), transaction, Milestone::None);
-    let state = service.respond_waiting(call).await;
+    let state = service.respond_with_wait(call).await;
     matches!(state, RequestState::Ready(response) if response.kind == ResponseKind::Result)
         && !is_refused(service, hash).await
 }

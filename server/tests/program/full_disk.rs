@@ -106,7 +106,7 @@ fn an_archive_is_written_again_and_the_store_does_not_outgrow_the_backlog() {
     server.until("blocks are archived again", || archived(&server) > complete);
     server.until("blocks are imported again", || head(&server) > before);
     assert!(is_logged(&log, "the archive is written again"));
-    assert_eq!(server.metric("milepost_archive_shed_blocks_total"), Some(0));
+    assert_eq!(server.metric("milepost_archive_evicted_blocks_total"), Some(0));
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
     let check = command(&["archive", "check", text(&archive)]).output().unwrap();

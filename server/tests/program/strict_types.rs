@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::fixture::{self, text};
 use crate::support::{Server, errors, run};
 
-const METRIC: &str = "milepost_type_deviations_total";
+const METRIC: &str = "milepost_type_mismatches_total";
 
 /// The blocks of the fixture with objects for priority fees, and how many
 fn deviating_files() -> (TempDir, u64) {

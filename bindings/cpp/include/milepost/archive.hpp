@@ -201,7 +201,7 @@ struct ArchiveStatus {
         read.exported_transactions = raw.exported_transactions;
         read.failures = raw.failures;
         read.failure = view(raw.failure);
-        read.shed_blocks = raw.shed_blocks;
+        read.evicted_blocks = raw.evicted_blocks;
         for (std::size_t i = 0; i < raw.complete_count; ++i) {
             read.complete.push_back({raw.complete[i].first, raw.complete[i].last});
         }
@@ -215,7 +215,7 @@ struct ArchiveStatus {
     std::uint64_t exported_transactions = 0;  ///< archived by this engine since it was created
     std::uint64_t failures = 0;               ///< times that the archive failed after an import
     std::string failure;                      ///< why the last time failed; empty if it did not
-    std::uint64_t shed_blocks = 0;            ///< forgotten although they are not archived
+    std::uint64_t evicted_blocks = 0;            ///< forgotten although they are not archived
     /// Heights at which every transaction is in the archive, ascending
     std::vector<HeightRange> complete;
 };

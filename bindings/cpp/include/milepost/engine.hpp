@@ -46,7 +46,7 @@ struct ImportSummaryView {
 
 /// Members in a block that are not of their type, and are served as they came; texts belong to the
 /// import summary
-struct Deviations {
+struct TypeMismatches {
     std::uint64_t count = 0;         ///< their number
     std::string_view first_path;     ///< path of the first of them; empty if there is none
     std::string_view first_message;  ///< what was expected there
@@ -101,16 +101,16 @@ public:
     }
 
     /// Returns the members in the block that are not of their type
-    Result<Deviations> deviations() const noexcept {
-        milepost_deviations raw = sized<milepost_deviations>();
+    Result<TypeMismatches> type_mismatches() const noexcept {
+        milepost_type_mismatches raw = sized<milepost_type_mismatches>();
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_import_summary_deviations(get(), &raw, &error);
+        milepost_status_t status = milepost_import_summary_type_mismatches(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        Deviations deviations;
-        deviations.count = raw.count;
-        deviations.first_path = view(raw.first_path);
-        deviations.first_message = view(raw.first_message);
-        return deviations;
+        TypeMismatches type_mismatches;
+        type_mismatches.count = raw.count;
+        type_mismatches.first_path = view(raw.first_path);
+        type_mismatches.first_message = view(raw.first_message);
+        return type_mismatches;
     }
 
     /// Returns whether the block agrees with its hash

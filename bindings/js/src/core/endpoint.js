@@ -324,7 +324,7 @@ async function keepAlive(endpoint, promise) {
 function importSummary(text, verification) {
   /** @type {any} */
   const summary = parseJson(text, { bigint: true });
-  for (const count of ["transactions", "outcomes", "receipts", "deviations"]) {
+  for (const count of ["transactions", "outcomes", "receipts", "typeMismatches"]) {
     summary[count] = Number(summary[count]);
   }
   return { ...summary, verification };

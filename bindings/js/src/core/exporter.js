@@ -181,7 +181,7 @@ export class Exporter {
       ...status,
       isWritten: this.#isWritten,
       openTransactions: Number(status.openTransactions),
-      shedBlocks: Number(status.shedBlocks),
+      evictedBlocks: Number(status.evictedBlocks),
       exportedTransactions: this.#exportedTransactions,
       failures: this.#failures,
       failure: this.#failure,

@@ -23,7 +23,7 @@ use crate::import::summary::{
 };
 use crate::primitives::{CryptoHash, HashBuilder, ShardId};
 use crate::storage::rows::BlockPoint;
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::views::schema::{self, HasSchema as _, Repairs, Schema};
 
 /// What a pass over a message does
@@ -340,7 +340,7 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         reader: &mut Reader<'text>,
     ) -> Result<Offsets, Failure> {
         let start = reader.offset();
-        let BlockRows { canonicalizer, text, is_repaired, strict_types, deviations, .. } =
+        let BlockRows { canonicalizer, text, is_repaired, strict_types, type_mismatches, .. } =
             &mut self.rows;
         text.clear();
         if let Err(error) = reader.canonical(canonicalizer, text) {
@@ -349,8 +349,8 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         match check_canonical(schema, names, text, *strict_types) {
             Ok((offsets, repairs, repaired)) => {
                 *is_repaired = repaired;
-                if repairs.has_deviations() {
-                    report(repairs, text, self.text, start, deviations);
+                if repairs.has_mismatches() {
+                    report(repairs, text, self.text, start, type_mismatches);
                 }
                 Ok(offsets)
             }
@@ -358,13 +358,13 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
         }
     }
 
-    /// Counts the value that starts at this offset of the message among the deviations
+    /// Counts the value that starts at this offset of the message among the type mismatches
     #[cold]
     #[inline(never)]
     fn report_repeated(&mut self, error: Error, start: usize) {
-        self.rows.deviations.count += 1;
+        self.rows.type_mismatches.count += 1;
         let at_its_place = || error.at(path_at(self.text.as_bytes(), start));
-        self.rows.deviations.first.get_or_insert_with(at_its_place);
+        self.rows.type_mismatches.first.get_or_insert_with(at_its_place);
     }
 
     /// An error of the value that starts at this offset of the message
@@ -390,11 +390,17 @@ impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
     }
 }
 
-/// Adds the deviations in the text of the value that starts at this offset of the message
+/// Adds the type mismatches in the text of the value that starts at this offset of the message
 #[cold]
 #[inline(never)]
-fn report(repairs: Repairs, text: &str, message: &str, start: usize, deviations: &mut Deviations) {
-    repairs.report(text, &|| path_at(message.as_bytes(), start), deviations);
+fn report(
+    repairs: Repairs,
+    text: &str,
+    message: &str,
+    start: usize,
+    type_mismatches: &mut TypeMismatches,
+) {
+    repairs.report(text, &|| path_at(message.as_bytes(), start), type_mismatches);
 }
 
 /// Checks that an outcome is that of its transaction or its receipt, which may come after it

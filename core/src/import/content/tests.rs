@@ -20,7 +20,7 @@ use crate::import::summary::{
 };
 use crate::primitives::CryptoHash;
 use crate::storage::rows::OutcomeStatus;
-use crate::views::Deviations;
+use crate::views::TypeMismatches;
 use crate::views::schema::{HasSchema as _, Repairs};
 
 /// What damage puts into a text
@@ -240,12 +240,12 @@ where
 {
     let mut lenient = text.to_string();
     let strict = summary_of::<S>(&mut text.to_string(), true);
-    let mut deviations = Deviations::default();
+    let mut type_mismatches = TypeMismatches::default();
     match summary_of::<S>(&mut lenient, false) {
         Ok((summary, repairs)) => {
-            repairs.report(&lenient, &String::new, &mut deviations);
-            assert_eq!(deviations.count == 0, strict.is_ok(), "{text}");
-            assert_eq!(deviations.count > 0, deviations.first.is_some(), "{text}");
+            repairs.report(&lenient, &String::new, &mut type_mismatches);
+            assert_eq!(type_mismatches.count == 0, strict.is_ok(), "{text}");
+            assert_eq!(type_mismatches.count > 0, type_mismatches.first.is_some(), "{text}");
             if let Ok((expected, _)) = strict {
                 assert_eq!((summary, lenient), (expected, repaired), "{text}");
             }

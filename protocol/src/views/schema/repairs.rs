@@ -20,7 +20,7 @@ use crate::primitives::{Balance, CryptoHash};
 /// transactions and outcomes that it lists again, and that were skipped
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Deviations {
+pub struct TypeMismatches {
     /// Their number
     pub count: u64,
     /// The first of them: its place, and what was expected
@@ -37,7 +37,7 @@ pub struct Repairs {
     is_refused: bool,
     /// The ranges to replace, in order
     edits: Vec<(Range<usize>, String)>,
-    deviations: u64,
+    type_mismatches: u64,
     first: Option<ReadError>,
 }
 
@@ -49,7 +49,7 @@ impl Repairs {
             refuses_null: false,
             is_refused: false,
             edits: Vec::new(),
-            deviations: 0,
+            type_mismatches: 0,
             first: None,
         }
     }
@@ -80,16 +80,21 @@ impl Repairs {
 
     /// Whether something was taken in as it came
     #[inline]
-    pub const fn has_deviations(&self) -> bool {
-        self.deviations > 0
+    pub const fn has_mismatches(&self) -> bool {
+        self.type_mismatches > 0
     }
 
-    /// Adds what was taken in as it came to `deviations`; `path` is the place of the text
-    pub fn report(self, text: &str, path: &dyn Fn() -> String, deviations: &mut Deviations) {
-        deviations.count += self.deviations;
-        if let (Some(first), None) = (self.first, &deviations.first) {
+    /// Adds what was taken in as it came to `type_mismatches`; `path` is the place of the text
+    pub fn report(
+        self,
+        text: &str,
+        path: &dyn Fn() -> String,
+        type_mismatches: &mut TypeMismatches,
+    ) {
+        type_mismatches.count += self.type_mismatches;
+        if let (Some(first), None) = (self.first, &type_mismatches.first) {
             let first = without_offset(&first.into_error(text));
-            deviations.first = Some(first.at(path()));
+            type_mismatches.first = Some(first.at(path()));
         }
     }
 
@@ -135,7 +140,7 @@ pub(super) fn recover(
         repairs.refuse();
         return Err(error);
     }
-    repairs.deviations += 1;
+    repairs.type_mismatches += 1;
     repairs.first.get_or_insert(error);
     Ok(())
 }
@@ -198,20 +203,20 @@ mod tests {
     use crate::views::schema::{HasSchema, check};
     use crate::views::{ActionView, DataReceiverView, ExecutionMetadataView, ExecutionOutcomeView};
 
-    /// The repaired text and the deviations; the error with strict types
-    fn repair<T: HasSchema>(text: &str) -> Result<(String, Deviations), Error> {
+    /// The repaired text and the type mismatches; the error with strict types
+    fn repair<T: HasSchema>(text: &str) -> Result<(String, TypeMismatches), Error> {
         check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut Repairs::new(true)))?;
-        Ok(take_in::<T>(text).unwrap())
+        Ok(repaired::<T>(text).unwrap())
     }
 
-    /// The repaired text and the deviations without strict types
-    fn take_in<T: HasSchema>(text: &str) -> Result<(String, Deviations), Error> {
+    /// The repaired text and the type mismatches without strict types
+    fn repaired<T: HasSchema>(text: &str) -> Result<(String, TypeMismatches), Error> {
         let mut repairs = Repairs::new(false);
         check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut repairs))?;
         let repaired = repairs.repaired(text).unwrap_or_else(|| text.to_string());
-        let mut deviations = Deviations::default();
-        repairs.report(text, &String::new, &mut deviations);
-        Ok((repaired, deviations))
+        let mut type_mismatches = TypeMismatches::default();
+        repairs.report(text, &String::new, &mut type_mismatches);
+        Ok((repaired, type_mismatches))
     }
 
     #[test]
@@ -239,7 +244,10 @@ mod tests {
                 INIT.replace("CODE", &format!(r#"{{"hash":"{hash}"}}"#)),
             ),
         ] {
-            assert_eq!(repair::<ActionView>(&text), Ok((written.clone(), Deviations::default())));
+            assert_eq!(
+                repair::<ActionView>(&text),
+                Ok((written.clone(), TypeMismatches::default()))
+            );
             assert_eq!(repair::<ActionView>(&written).unwrap().0, written);
         }
         let profile =
@@ -256,28 +264,28 @@ mod tests {
     #[test]
     fn any_other_value_is_counted_unless_types_are_strict() {
         let action = r#"{"FunctionCall":{"args":[1],"deposit":"-1","gas":"1.5","method_name":{}}}"#;
-        let (text, deviations) = take_in::<ActionView>(action).unwrap();
-        assert_eq!((&*text, deviations.count), (action, 4));
-        let first = deviations.first.unwrap();
+        let (text, type_mismatches) = repaired::<ActionView>(action).unwrap();
+        assert_eq!((&*text, type_mismatches.count), (action, 4));
+        let first = type_mismatches.first.unwrap();
         assert_eq!((first.path(), first.offset()), ("FunctionCall.args", None));
         let error = repair::<ActionView>(action).unwrap_err();
         assert_eq!((error.path(), error.detail()), (first.path(), first.detail()));
 
         let two = r#"{"CreateAccount":null,"Transfer":{}}"#;
-        assert_eq!(take_in::<ActionView>(two).unwrap().0, two);
+        assert_eq!(repaired::<ActionView>(two).unwrap().0, two);
 
         // A member that is missing is no member of another type.
         let missing = r#"{"FunctionCall":{"args":[1],"gas":"30"}}"#;
-        let error = take_in::<ActionView>(missing).unwrap_err();
+        let error = repaired::<ActionView>(missing).unwrap_err();
         assert_eq!((error.path(), error.detail()), ("FunctionCall", "missing field `deposit`"));
 
         let null = r#"{"version":null}"#;
-        assert_eq!(take_in::<ExecutionMetadataView>(null).unwrap().1.count, 1);
+        assert_eq!(repaired::<ExecutionMetadataView>(null).unwrap().1.count, 1);
         let mut repairs = Repairs::new(false).refusing_null();
         let error =
             check_and_find(ExecutionMetadataView::SCHEMA, null, &[], &mut [], Some(&mut repairs));
         assert_eq!(error.unwrap_err().path(), "version");
-        assert!(take_in::<DataReceiverView>("7").unwrap().1.count == 1);
+        assert!(repaired::<DataReceiverView>("7").unwrap().1.count == 1);
     }
 
     #[test]
@@ -298,12 +306,12 @@ mod tests {
                 assert!(error.path().ends_with(&format!("actions{path}")), "{error}");
                 assert_eq!(json::read::<ActionView>(&text).unwrap_err(), error);
                 assert_eq!(repair::<ActionView>(&text).unwrap_err(), error);
-                assert_eq!(take_in::<ActionView>(&text).unwrap_err(), error);
+                assert_eq!(repaired::<ActionView>(&text).unwrap_err(), error);
             }
         }
         // Anything else that is not known passes, also one level up.
         let unknown = r#"{"Delegate":{"delegate_action":{"actions":["Later"],"max_block_height":1,"nonce":1,"public_key":"ed25519:11111111111111111111111111111111","receiver_id":"aa","sender_id":"aa"},"signature":7}}"#;
-        assert_eq!(take_in::<ActionView>(unknown).unwrap().1.count, 1);
+        assert_eq!(repaired::<ActionView>(unknown).unwrap().1.count, 1);
     }
 
     #[test]
@@ -312,7 +320,7 @@ mod tests {
         let text = format!(r#"{{"Transfer":{{"deposit":"{zeroes}7"}}}}"#);
         let repaired = r#"{"Transfer":{"deposit":"7"}}"#;
         assert_eq!(repair::<ActionView>(&text).unwrap().0, repaired);
-        let (text, deviations) = take_in::<ExecutionOutcomeView>(&zeroes[..1]).unwrap();
-        assert_eq!((&*text, deviations.count), ("0", 1));
+        let (text, type_mismatches) = repaired::<ExecutionOutcomeView>(&zeroes[..1]).unwrap();
+        assert_eq!((&*text, type_mismatches.count), ("0", 1));
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use milepost_testkit::Rng;
 
-use super::remote_host::RemoteHost;
+use super::test_host::RemoteHost;
 use super::*;
 use crate::import::{ImportSettings, Retention};
 use crate::primitives::CryptoHash;
