@@ -19,6 +19,8 @@ mod memory;
 mod progress;
 mod records;
 mod removal;
+#[cfg(test)]
+mod tests;
 mod with_archive;
 mod writer;
 

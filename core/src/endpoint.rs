@@ -32,6 +32,8 @@ mod request_options;
 mod request_query;
 mod response;
 mod settings;
+#[cfg(all(test, feature = "archive", feature = "watch"))]
+mod settings_tests;
 mod shard_check;
 #[cfg(test)]
 mod shard_tests;

@@ -9,7 +9,8 @@ use super::export::ExportFrom;
 use super::*;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::{
-    BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, encode_block_hash,
+    BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction,
+    OutcomeRecord, OutcomeStatus, RowId, TransactionRecord, encode_block_hash,
 };
 use crate::storage::{Batch, Key, MemoryStorage, Storage as _, Table, run};
 
@@ -139,5 +140,159 @@ fn a_writer_without_an_ordinal_begins_behind_its_heights() {
         let expected: Vec<_> =
             [10, 11, 14, 15, 17].into_iter().filter(|height| *height >= first).collect();
         assert_eq!(heights, expected, "{complete_until}");
+    }
+}
+
+/// Blocks of consecutive heights from 10 on, each with the rows of these transactions; stored from
+/// the ordinal `first` on. Those in `finalized` are, with one receipt each.
+fn storage_of(transactions: &[&[u8]], first: u64, finalized: &[u8]) -> MemoryStorage {
+    let mut batch = Batch::new();
+    for (numbers, ordinal) in transactions.iter().zip(0..).filter(|(_, it)| *it >= first) {
+        let height = 10 + ordinal;
+        let row_id = |number: &u8| RowId { table: Table::Transactions, id: transaction(*number) };
+        let outcomes =
+            numbers.iter().map(|number| RowId { table: Table::Outcomes, ..row_id(number) });
+        let record = BlockRecord {
+            height,
+            prev_hash: block(height - 1),
+            epoch_id: CryptoHash::ZERO,
+            last_final: CryptoHash::ZERO,
+            last_near_final: CryptoHash::ZERO,
+            protocol_version: 1,
+            proof: if height == 11 {
+                BlockProof::from_bytes(b"proof")
+            } else {
+                BlockProof::default()
+            },
+            ordinal: Some(ordinal),
+            rows: numbers.iter().map(row_id).chain(outcomes).collect(),
+        };
+        batch.put(Key::hash(Table::Blocks, block(height)), record.encode());
+        let row = encode_block_hash(Table::Ordinals, &block(height));
+        batch.put(Key::number(Table::Ordinals, ordinal), row);
+        for number in *numbers {
+            let key = Key::hash(Table::Transactions, transaction(*number));
+            let row = TransactionRecord { height, signer_is_receiver: false, fragment: b"{}" };
+            batch.put(key, row.encode());
+        }
+    }
+    for number in finalized {
+        let height = 10 + transactions.iter().position(|it| it.contains(number)).unwrap() as u64;
+        let key = Key::hash(Table::Transactions, transaction(*number));
+        batch.put(key, finalized_row(*number, height));
+    }
+    let count = transactions.len() as u64;
+    let chain = ChainRecord {
+        first_ordinal: first,
+        next_ordinal: count,
+        next_finalized: count,
+        ..ChainRecord::default()
+    };
+    batch.put(ChainRecord::key(), chain.encode());
+    let mut storage = MemoryStorage::new();
+    storage.commit(batch).unwrap();
+    storage
+}
+
+fn block(height: BlockHeight) -> CryptoHash {
+    CryptoHash::digest(&height.to_le_bytes())
+}
+
+fn transaction(number: u8) -> CryptoHash {
+    CryptoHash::digest(&[number])
+}
+
+fn receipt(number: u8) -> CryptoHash {
+    CryptoHash::digest(&[number, 1])
+}
+
+fn finalized_row(number: u8, height: BlockHeight) -> Vec<u8> {
+    let outcome = OutcomeRecord {
+        height,
+        status: OutcomeStatus::SuccessValue,
+        status_text: (0, 0),
+        receipt_ids: &[],
+        fragment: b"",
+    };
+    let mut index = Vec::new();
+    for id in [transaction(number), receipt(number)] {
+        FinalizedTransaction::add_outcome(&mut index, id, &outcome, (0, 0), None);
+    }
+    let record = FinalizedTransaction {
+        failed: false,
+        height,
+        signer_is_receiver: false,
+        receipt_count: 1,
+        receipts: (0, 0),
+        transaction: (0, 0),
+        index: &index,
+        result: b"{}",
+    };
+    record.encode()
+}
+
+#[test]
+fn an_export_has_the_rows_of_its_blocks_and_lists_what_is_open() {
+    let archive = MemoryArchive::new();
+    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+    let mut export = |storage: &MemoryStorage| {
+        let export = run(&mut writer.export(), storage).unwrap()?;
+        let (last, transactions) = (export.last.map(|last| last.height), export.transactions);
+        let open: Vec<_> = export.open.iter().map(|open| (open.height, open.hash)).collect();
+        let mut keys: Vec<_> = export.rows.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        writer.put(export, &archive).unwrap();
+        Some((keys, last, transactions, open))
+    };
+    let sorted = |keys: &[Key]| {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        keys
+    };
+    let of_transaction = |number| {
+        let hash = Key::hash(Table::ArchivedTransactions, transaction(number));
+        [hash, ArchivedReceipt::key(receipt(number))]
+    };
+    let of_block = |height| [ArchivedBlock::key(block(height)), ArchivedBlock::height_key(height)];
+    let open = [(10, transaction(2)), (11, transaction(3)), (11, transaction(4))];
+    let mut sorted_open = open;
+    sorted_open.sort_unstable();
+    let blocks: [&[u8]; 2] = [&[1, 2], &[3, 4]];
+    // A proof is only where a block has one.
+    let proof = [ArchivedProof::key(block(11))];
+    let keys = [&of_transaction(1)[..], &of_block(10), &of_block(11), &proof].concat();
+    let expected = (sorted(&keys), Some(11), 1, sorted_open.to_vec());
+    assert_eq!(export(&storage_of(&blocks, 0, &[1])), Some(expected));
+    assert_eq!(export(&storage_of(&blocks, 0, &[1])), None);
+    // Without a new block; what is open below the oldest block stays open, at its height not.
+    let open = [open[0], open[2]];
+    let expected = (sorted(&of_transaction(3)), None, 1, open.to_vec());
+    assert_eq!(export(&storage_of(&blocks, 1, &[3])), Some(expected));
+    // Both at once, of a block after a gap of ordinals
+    let blocks: [&[u8]; 4] = [&[1, 2], &[3, 4], &[], &[5]];
+    let keys = [of_transaction(4), of_block(12), of_transaction(5), of_block(13)].concat();
+    let expected = (sorted(&keys), Some(13), 2, [open[0]].to_vec());
+    assert_eq!(export(&storage_of(&blocks, 1, &[3, 4, 5])), Some(expected));
+    assert_eq!(complete(&writer), [(11, 13)]);
+}
+
+#[test]
+fn an_export_ends_at_the_height_of_its_writer() {
+    let storage = storage(&[10, 11, 14, 15], &[], &[]);
+    for (until, expected) in [
+        (9, &[][..]),
+        (10, &[(10, 10)]),
+        (11, &[(10, 11)]),
+        (13, &[(10, 11)]),
+        (14, &[(10, 14)]),
+        (20, &[(10, 15)]),
+    ] {
+        let archive = MemoryArchive::new();
+        let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap().until(until);
+        if let Some(export) = run(&mut writer.export(), &storage).unwrap() {
+            writer.put(export, &archive).unwrap();
+        }
+        assert_eq!(complete(&writer), expected, "{until}");
+        assert_eq!(run(&mut writer.export(), &storage).unwrap(), None, "{until}");
     }
 }

@@ -82,11 +82,7 @@ impl Restartable for MakeFinal {
     }
 }
 
-impl Sealed for FinalityImport {
-    fn restarted(&self) -> Option<Self> {
-        self.0.restarted().map(Self)
-    }
-}
+impl Sealed for FinalityImport {}
 
 impl Query for FinalityImport {
     type Output = Option<(Batch, ImportSummary)>;

@@ -231,3 +231,19 @@ fn optional<T>(
     let Some(mut reader) = found else { return Ok(None) };
     if reader.null()? { Ok(None) } else { read(&mut reader).map(Some) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shards_of_a_message_are_separated() {
+        for (shards, expected) in [
+            (&[][..], &br#"{"block":B,"shards":[]}"#[..]),
+            (&[&b"1"[..]], br#"{"block":B,"shards":[1]}"#),
+            (&[b"1", b"2", b"3"], br#"{"block":B,"shards":[1,2,3]}"#),
+        ] {
+            assert_eq!(lake_message(b"B", shards.iter().copied()), expected);
+        }
+    }
+}

@@ -231,6 +231,59 @@ mod tests {
     }
 
     #[test]
+    fn modes_have_names_and_a_verifier_has_one() {
+        let names = ["off", "report", "strict"];
+        let modes = [VerifyMode::Off, VerifyMode::Report, VerifyMode::Strict];
+        for (name, mode) in names.into_iter().zip(modes) {
+            assert_eq!(name.parse::<VerifyMode>().unwrap(), mode);
+            assert_eq!(BlockVerifier::new(mode).mode(), mode);
+        }
+        let error = "Strict".parse::<VerifyMode>().unwrap_err();
+        assert_eq!(error.detail(), "`Strict` is none of off, report, strict");
+    }
+
+    #[test]
+    fn a_wrong_block_is_an_error_only_if_that_is_asked_for() {
+        let message = messages().next().unwrap();
+        let wrong = message.replacen("\"gas_price\":\"1", "\"gas_price\":\"2", 1);
+        let settings = ImportSettings::default();
+        for (mode, verifies, refuses) in [
+            (VerifyMode::Off, false, false),
+            (VerifyMode::Report, true, false),
+            (VerifyMode::Strict, true, true),
+        ] {
+            let verified = BlockVerifier::new(mode).verify(wrong.as_bytes());
+            assert_eq!(verified.is_err(), refuses, "{mode:?}");
+            assert_eq!(verified.is_ok_and(|found| found.is_some()), verifies && !refuses);
+            let (found, import) = BlockVerifier::new(mode).read(wrong.as_bytes(), settings);
+            assert_eq!((found.is_some(), import.is_err()), (verifies, refuses), "{mode:?}");
+            let (found, import) = BlockVerifier::new(mode).read(message.as_bytes(), settings);
+            assert_eq!((found.is_some(), import.is_ok()), (verifies, true), "{mode:?}");
+            assert_eq!(
+                BlockVerifier::new(mode).verify(message.as_bytes()).unwrap().is_some(),
+                verifies
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_that_lacks_chunks_is_wrong_without_a_list_of_them() {
+        let mut message: serde_json::Value =
+            serde_json::from_str(&messages().nth(3).unwrap()).unwrap();
+        message["block"].as_object_mut().unwrap().remove("chunks").unwrap();
+        message["shards"].as_array_mut().unwrap().pop().unwrap();
+        let text = message.to_string();
+        let settings = ImportSettings::default();
+        let (found, import) =
+            BlockVerifier::new(VerifyMode::Report).read(text.as_bytes(), settings);
+        assert!(import.is_ok());
+        let result = found.unwrap().result;
+        assert!(matches!(result, VerificationResult::Wrong(_)), "{result:?}");
+        let (_, import) = BlockVerifier::new(VerifyMode::Strict).read(text.as_bytes(), settings);
+        assert!(import.is_err());
+    }
+
+    #[test]
     fn reading_a_block_finds_what_its_check_finds() {
         for message in messages().take(20) {
             let check = check_block(message.as_bytes());

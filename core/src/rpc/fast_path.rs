@@ -157,3 +157,48 @@ impl<'a> Params<'a, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_request_is_read_in_one_pass() {
+        let text = r#" {"params": {"sender_account_id":"a", "tx_hash":[7],"more":1,"wait_until":null},
+            "jsonrpc":"2.0","id":8,"method":"tx"} "#;
+        let mut request = FastRequest::default();
+        assert_eq!(request.read(text), Some(()));
+        let texts = |values: &[Option<RawValue<'_>>]| {
+            values.iter().map(|value| value.map_or("", |it| it.text()).into()).collect()
+        };
+        let found: alloc::vec::Vec<alloc::string::String> =
+            texts(&[request.id, request.jsonrpc, request.method]);
+        assert_eq!(found, ["8", "\"2.0\"", "\"tx\""]);
+        let params = request.params().unwrap();
+        assert!(params.members.is_some());
+        let names = [Member::TxHash, Member::WaitUntil, Member::SignedTxBase64, Member::BlockId];
+        let found: alloc::vec::Vec<alloc::string::String> = texts(&params.members(names).unwrap());
+        assert_eq!(found, ["[7]", "null", "", ""]);
+        // Of params that are no object only the text is read.
+        let mut request = FastRequest::default();
+        assert_eq!(request.read(r#"{"params":["tx_hash"]}"#), Some(()));
+        let params = request.params().unwrap();
+        assert_eq!((params.value.text(), params.members.is_none()), (r#"["tx_hash"]"#, true));
+        assert!(FastRequest::default().params().is_none());
+    }
+
+    #[test]
+    fn any_other_request_is_left_to_the_slow_path() {
+        for text in [
+            r#"{"id":1,"id":1}"#,
+            r#"{"method":"tx","method":"tx"}"#,
+            r#"{"params":{"tx_hash":1,"tx_hash":1}}"#,
+            r#"{"params":1,"params":1}"#,
+            r#"{"more":1}"#,
+            r#"{"id":1} 2"#,
+            r#"{"params":{"tx_hash":1}"#,
+        ] {
+            assert_eq!(FastRequest::default().read(text), None, "{text}");
+        }
+    }
+}

@@ -127,6 +127,8 @@ mod tests {
             let id = RequestId::new(&text);
             assert_eq!(id.as_json(), text);
             assert_eq!(id, id.clone());
+            assert_eq!(alloc::format!("{id:>101}"), alloc::format!("{text:>101}"));
+            assert_eq!(alloc::format!("{id:?}"), alloc::format!("RequestId({text:?})"));
         }
         assert_eq!(RequestId::new("\"dontcare\""), RequestId::default());
         assert_ne!(RequestId::new("null"), RequestId::default());

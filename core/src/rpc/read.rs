@@ -333,4 +333,25 @@ mod tests {
         assert!(items("[1,2,3", 2).is_err());
         assert!(items("[1] 2", 2).is_err());
     }
+
+    #[test]
+    fn a_value_is_valid_up_to_its_depth_and_if_its_parts_are() {
+        for (text, expected) in [
+            ("\"plain\"", None),
+            ("123456789012345678", None),
+            ("-1.5e3", None),
+            ("[{\"a\":[1,\"\\n\"],\"b\":{}},[]]", None),
+            ("[[[[]]]]", Some("nested deeper than 3 levels")),
+            ("{\"a\":{\"a\":[{}]}}", Some("nested deeper than 3 levels")),
+            ("1e999", Some("number out of range")),
+            ("[1,2e999]", Some("number out of range")),
+            ("12345678e9999", Some("number out of range")),
+            ("1234567890123456789e999", Some("number out of range")),
+            ("\"\\ud800\"", Some("unexpected end of hex escape")),
+            ("{\"a\":\"\\ud800\"}", Some("unexpected end of hex escape")),
+        ] {
+            let result = validate(value(text).unwrap(), 3);
+            assert_eq!(result.as_ref().err().map(Error::detail), expected, "{text}");
+        }
+    }
 }

@@ -268,6 +268,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn digits_are_those_of_the_alphabet() {
+        let alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+        for byte in 0..=u8::MAX {
+            let is_digit = alphabet.as_bytes().contains(&byte);
+            assert_eq!(are_digits(&[b'1', byte, b'z']), is_digit, "{byte}");
+            assert_eq!(DIGITS[usize::from(byte)] != INVALID_DIGIT, is_digit, "{byte}");
+        }
+        assert!(alphabet.bytes().map(|byte| DIGITS[usize::from(byte)]).eq(0..58));
+    }
+
+    #[test]
+    fn texts_of_32_bytes_are_decoded_without_bs58() {
+        let mut one = [0; 32];
+        one[31] = 1;
+        for (text, expected) in [
+            ("11111111111111111111111111111111", Some([0; 32])),
+            ("11111111111111111111111111111112", Some(one)),
+            ("YMN9Qj5jPNp7j14VPcML1B6xGgcPWVZUGLFU3Mnyfaf", Some([8; 32])),
+            ("JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG", Some([0xff; 32])),
+            // 2^256, and a digit more
+            ("JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFH", None),
+            ("1JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG", None),
+            ("1111111111111111111111111111111", None),
+            ("111111111111111111111111111111111", None),
+            ("1111111111111111111111111111111l", None),
+            ("", None),
+        ] {
+            assert_eq!(decode_32(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn fast_validation_accepts_only_32_bytes() {
         let mut accepted = 0;
         let mut check = |text: &str| {

@@ -267,6 +267,8 @@ mod tests {
         let mut index = vec![];
         FinalizedTransaction::add_outcome(&mut index, id, &outcome, (6, 8), None);
         FinalizedTransaction::add_outcome(&mut index, other, &outcome, (6, 8), Some((1, 3)));
+        // Two ids with five numbers and a head of 54 bytes, which lists a receipt and has no text
+        assert_eq!(index.len(), 2 * (32 + 5 * 4 + 54));
         let finalized = record(&index, b"012345678");
         let row = finalized.encode();
         assert_eq!(FinalizedTransaction::decode(&row).unwrap(), Some(finalized));
@@ -300,6 +302,12 @@ mod tests {
         let outside = FinalizedTransaction::decode(&outside).unwrap().unwrap();
         assert!(outside.outcomes().map(|outcome| outcome.is_err()).eq([true]));
         assert!(FinalizedTransaction::decode(&record(&[], b"01").encode()).is_err());
+        // Only the range of the transaction, then only that of the receipts
+        for (receipts, transaction) in [((1, 3), (3, 6)), ((3, 6), (1, 3))] {
+            let record = FinalizedTransaction { receipts, transaction, ..record(&[], b"01234") };
+            let error = FinalizedTransaction::decode(&record.encode()).unwrap_err();
+            assert_eq!(error.detail(), "a byte range exceeds the result");
+        }
         for end in 1..index.len() {
             let short = record(index.get(..end).unwrap_or_default(), b"012345678").encode();
             let short = FinalizedTransaction::decode(&short).unwrap().unwrap();

@@ -106,4 +106,20 @@ mod tests {
         }
         assert_eq!(run_end(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20], 0), 9);
     }
+
+    #[test]
+    fn a_chunk_is_plain_without_special_bytes() {
+        for byte in 0..=u8::MAX {
+            let is_special = byte < 0x20 || byte == b'"' || byte == b'\\';
+            for at in [0, 15, 31] {
+                let mut chunk = [b'a'; 32];
+                chunk[at] = byte;
+                assert_eq!(is_plain(&chunk), !is_special, "{byte} at {at}");
+            }
+            // The lowest bit that is set is that of the first special byte.
+            let word = u64::from_le_bytes([b'a', b' ', byte, b'!', 0x80, b'#', 0xff, b'"']);
+            let first = stops(word).trailing_zeros() / 8;
+            assert_eq!(first, if is_special { 2 } else { 7 }, "{byte}");
+        }
+    }
 }

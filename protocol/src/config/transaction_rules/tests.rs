@@ -498,3 +498,32 @@ fn the_signature_counts_in_the_size_from_version_85_on() {
     assert_eq!(json::write(&view), expected);
     assert!(matches!(view, InvalidTxError::TransactionSizeExceeded { limit: 400, size: 401, .. }));
 }
+
+#[test]
+fn a_transaction_expires_when_the_head_is_its_period_above_its_base() {
+    let limited = TransactionRules::read(r#"{"transaction_validity_period":100}"#).unwrap();
+    let found = [0, 7, u64::MAX - 99].map(|base| limited.last_height(base));
+    assert_eq!(found, [Some(100), Some(107), Some(u64::MAX)]);
+    let found = [7, 106, 107, 108, 109].map(|head| limited.is_expired(7, head));
+    assert_eq!(found, [false, false, false, true, true]);
+    let without = rules(84);
+    assert_eq!((without.last_height(7), without.is_expired(7, u64::MAX)), (None, false));
+}
+
+#[test]
+fn each_place_of_a_post_quantum_key_or_signature_is_looked_at() {
+    let feature = r#"{"ActionsValidation":{"UnsupportedProtocolFeature":{"protocol_feature":"PostQuantumSignatures","version":84}}}"#;
+    let key = PublicKey::new(Scheme::MlDsa65, &[7; 1952]).unwrap();
+    let signature = Signature::new(Scheme::MlDsa65, &[7; 3309]).unwrap();
+    for changes in [(true, false), (false, true)] {
+        let Action::Delegate(mut of_key) = delegate(&[]) else { panic!("a delegate action") };
+        if changes.0 {
+            of_key.delegate_action.public_key = key.clone();
+        }
+        if changes.1 {
+            of_key.signature = signature.clone();
+        }
+        assert_violation(84, &with_delegates([Action::Delegate(of_key)].into()), feature);
+    }
+    assert!(rules(84).check(&with_delegates([delegate(&[])].into())).is_ok());
+}
