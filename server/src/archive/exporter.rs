@@ -23,7 +23,7 @@ use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{ArchiveOptions, Forgotten, Lookups, configs, forgotten};
+use super::{ArchiveOptions, Forgotten, Lookups, configs, forgotten_heights};
 use crate::metrics::{family, sample};
 use crate::service::Service;
 use crate::store::Store;
@@ -344,7 +344,7 @@ impl Exporter {
         Ok(is_complete)
     }
 
-    /// Warns of heights that the store has forgotten, and the archive too
+    /// Warns of heights that the store has forgotten_heights, and the archive too
     fn warn_of_missing(&self, service: &Service) -> Result<(), Error> {
         let Some(earliest) = service.chain_status_blocking()?.earliest else { return Ok(()) };
         let archived = self.lookups.read_union()?.heights;

@@ -206,11 +206,11 @@ mod tests {
     /// The repaired text and the type mismatches; the error with strict types
     fn repair<T: HasSchema>(text: &str) -> Result<(String, TypeMismatches), Error> {
         check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut Repairs::new(true)))?;
-        Ok(repaired::<T>(text).unwrap())
+        Ok(read_leniently::<T>(text).unwrap())
     }
 
     /// The repaired text and the type mismatches without strict types
-    fn repaired<T: HasSchema>(text: &str) -> Result<(String, TypeMismatches), Error> {
+    fn read_leniently<T: HasSchema>(text: &str) -> Result<(String, TypeMismatches), Error> {
         let mut repairs = Repairs::new(false);
         check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut repairs))?;
         let repaired = repairs.repaired(text).unwrap_or_else(|| text.to_string());
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn any_other_value_is_counted_unless_types_are_strict() {
         let action = r#"{"FunctionCall":{"args":[1],"deposit":"-1","gas":"1.5","method_name":{}}}"#;
-        let (text, type_mismatches) = repaired::<ActionView>(action).unwrap();
+        let (text, type_mismatches) = read_leniently::<ActionView>(action).unwrap();
         assert_eq!((&*text, type_mismatches.count), (action, 4));
         let first = type_mismatches.first.unwrap();
         assert_eq!((first.path(), first.offset()), ("FunctionCall.args", None));
@@ -272,20 +272,20 @@ mod tests {
         assert_eq!((error.path(), error.detail()), (first.path(), first.detail()));
 
         let two = r#"{"CreateAccount":null,"Transfer":{}}"#;
-        assert_eq!(repaired::<ActionView>(two).unwrap().0, two);
+        assert_eq!(read_leniently::<ActionView>(two).unwrap().0, two);
 
         // A member that is missing is no member of another type.
         let missing = r#"{"FunctionCall":{"args":[1],"gas":"30"}}"#;
-        let error = repaired::<ActionView>(missing).unwrap_err();
+        let error = read_leniently::<ActionView>(missing).unwrap_err();
         assert_eq!((error.path(), error.detail()), ("FunctionCall", "missing field `deposit`"));
 
         let null = r#"{"version":null}"#;
-        assert_eq!(repaired::<ExecutionMetadataView>(null).unwrap().1.count, 1);
+        assert_eq!(read_leniently::<ExecutionMetadataView>(null).unwrap().1.count, 1);
         let mut repairs = Repairs::new(false).refusing_null();
         let error =
             check_and_find(ExecutionMetadataView::SCHEMA, null, &[], &mut [], Some(&mut repairs));
         assert_eq!(error.unwrap_err().path(), "version");
-        assert!(repaired::<DataReceiverView>("7").unwrap().1.count == 1);
+        assert!(read_leniently::<DataReceiverView>("7").unwrap().1.count == 1);
     }
 
     #[test]
@@ -306,12 +306,12 @@ mod tests {
                 assert!(error.path().ends_with(&format!("actions{path}")), "{error}");
                 assert_eq!(json::read::<ActionView>(&text).unwrap_err(), error);
                 assert_eq!(repair::<ActionView>(&text).unwrap_err(), error);
-                assert_eq!(repaired::<ActionView>(&text).unwrap_err(), error);
+                assert_eq!(read_leniently::<ActionView>(&text).unwrap_err(), error);
             }
         }
         // Anything else that is not known passes, also one level up.
         let unknown = r#"{"Delegate":{"delegate_action":{"actions":["Later"],"max_block_height":1,"nonce":1,"public_key":"ed25519:11111111111111111111111111111111","receiver_id":"aa","sender_id":"aa"},"signature":7}}"#;
-        assert_eq!(repaired::<ActionView>(unknown).unwrap().1.count, 1);
+        assert_eq!(read_leniently::<ActionView>(unknown).unwrap().1.count, 1);
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         let text = format!(r#"{{"Transfer":{{"deposit":"{zeroes}7"}}}}"#);
         let repaired = r#"{"Transfer":{"deposit":"7"}}"#;
         assert_eq!(repair::<ActionView>(&text).unwrap().0, repaired);
-        let (text, type_mismatches) = repaired::<ExecutionOutcomeView>(&zeroes[..1]).unwrap();
+        let (text, type_mismatches) = read_leniently::<ExecutionOutcomeView>(&zeroes[..1]).unwrap();
         assert_eq!((&*text, type_mismatches.count), ("0", 1));
     }
 }
