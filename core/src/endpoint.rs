@@ -47,6 +47,8 @@ mod tests;
 mod unknown_tests;
 mod validity;
 mod validity_map;
+#[cfg(all(test, feature = "validity"))]
+mod validity_tests;
 mod wait_config;
 mod watch_event;
 #[cfg(feature = "watch")]

@@ -7,6 +7,8 @@
 //! survive when the process is killed cannot be tested from inside it.
 
 mod call;
+#[cfg(test)]
+mod calls_tests;
 mod probe;
 mod requirements;
 #[cfg(test)]

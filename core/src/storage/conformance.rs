@@ -8,6 +8,8 @@
 //! kills the process.
 
 pub(crate) mod call;
+#[cfg(test)]
+mod calls_tests;
 mod isolation;
 mod model;
 pub(crate) mod probe;

@@ -27,10 +27,10 @@ const ROWS: usize = 2;
 
 /// The progress that each writer shows the other
 #[derive(Default)]
-struct Progress {
-    has_begun: [AtomicBool; 2],
-    puts: [AtomicUsize; 2],
-    has_ended: [AtomicBool; 2],
+pub(super) struct Progress {
+    pub(super) has_begun: [AtomicBool; 2],
+    pub(super) puts: [AtomicUsize; 2],
+    pub(super) has_ended: [AtomicBool; 2],
 }
 
 /// Puts and reads rows in two threads
@@ -70,7 +70,7 @@ const fn violation(key: Option<Key>, detail: String) -> Violation {
 }
 
 /// The rows of a put; half of them are those of the other writer's put of the same number
-fn rows(writer: usize, number: usize) -> Vec<(Key, Row)> {
+pub(super) fn rows(writer: usize, number: usize) -> Vec<(Key, Row)> {
     let mut own = shared_rows(writer + 2 * number, ROWS, 0);
     let shared = shared_rows(2 * number, ROWS, 0);
     if writer == 1 {
@@ -80,7 +80,11 @@ fn rows(writer: usize, number: usize) -> Vec<(Key, Row)> {
 }
 
 /// Puts rows and reads them; the number of puts
-fn write(writer: usize, archive: &impl Archive, progress: &Progress) -> Result<usize, Violation> {
+pub(super) fn write(
+    writer: usize,
+    archive: &impl Archive,
+    progress: &Progress,
+) -> Result<usize, Violation> {
     let _ended = SetOnDrop(&progress.has_ended[writer]);
     let other = 1 - writer;
     progress.has_begun[writer].store(true, Ordering::SeqCst);
@@ -110,7 +114,7 @@ fn write(writer: usize, archive: &impl Archive, progress: &Progress) -> Result<u
 }
 
 /// Reads rows, each of which must have its content
-fn expect(archive: &impl Archive, expected: &[(Key, Row)]) -> Result<(), Violation> {
+pub(super) fn expect(archive: &impl Archive, expected: &[(Key, Row)]) -> Result<(), Violation> {
     let keys: Vec<Key> = expected.iter().map(|(key, _)| *key).collect();
     let mut found = Vec::new();
     archive.get_many(&keys, &mut found).map_err(|error| {
@@ -131,7 +135,7 @@ fn expect(archive: &impl Archive, expected: &[(Key, Row)]) -> Result<(), Violati
 }
 
 /// The number of rows that a scan lists
-fn scan(archive: &impl Archive) -> Result<usize, Violation> {
+pub(super) fn scan(archive: &impl Archive) -> Result<usize, Violation> {
     let (mut count, mut page): (_, Vec<(Key, Row)>) = (0, Vec::new());
     loop {
         let after = page.last().map(|(key, _)| *key);

@@ -53,12 +53,12 @@ const TURNS_BETWEEN_WALKS: usize = 64;
 
 /// The progress that each function shows the other
 #[derive(Default)]
-struct Progress {
-    reader_has_begun: AtomicBool,
-    writer_has_ended: AtomicBool,
-    reader_has_ended: AtomicBool,
-    changes_seen: AtomicUsize,
-    walks: AtomicUsize,
+pub(super) struct Progress {
+    pub(super) reader_has_begun: AtomicBool,
+    pub(super) writer_has_ended: AtomicBool,
+    pub(super) reader_has_ended: AtomicBool,
+    pub(super) changes_seen: AtomicUsize,
+    pub(super) walks: AtomicUsize,
 }
 
 /// Commits to a storage while another thread reads it
@@ -83,7 +83,7 @@ fn not_side_by_side() -> Violation {
     violation(String::from("the function of the host did not run reader and writer side by side"))
 }
 
-fn write(storage: &mut impl Storage, progress: &Progress) -> Result<(), Violation> {
+pub(super) fn write(storage: &mut impl Storage, progress: &Progress) -> Result<(), Violation> {
     let _ended = SetOnDrop(&progress.writer_has_ended);
     if !wait_for(&progress.reader_has_begun) {
         return Err(not_side_by_side());
@@ -111,7 +111,7 @@ fn write(storage: &mut impl Storage, progress: &Progress) -> Result<(), Violatio
     Ok(())
 }
 
-fn read<R: Snapshot>(
+pub(super) fn read<R: Snapshot>(
     snapshot: &mut impl FnMut() -> Result<R, Error>,
     progress: &Progress,
 ) -> Result<(), Violation> {
