@@ -91,3 +91,30 @@ impl Buffers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpc::{Limits, Method, MethodCall, Request, parse};
+    use crate::storage::MemoryStorage;
+
+    #[test]
+    fn memory_beyond_that_of_4_096_receipts_is_released() {
+        let mut buffers = Buffers { rows: Vec::with_capacity(20_000), ..Buffers::default() };
+        let body = br#"{"method":"tx","params":{"tx_hash":"11111111111111111111111111111118",
+            "sender_account_id":"a.near","wait_until":"NONE"},"id":1}"#;
+        let Request::Single(Ok(MethodCall {
+            id, method: Method::TransactionStatus(request), ..
+        })) = parse(body, None, &Limits::default())
+        else {
+            panic!("a request for a status")
+        };
+        let (storage, mut out) = (MemoryStorage::new(), b"before".to_vec());
+        let settings = Settings::default();
+        let state = buffers.respond(id, request, None, &settings, &storage, &mut out);
+        assert!(matches!(state, RequestState::Ready(_)));
+        assert!(out.starts_with(b"before{"));
+        assert!(buffers.rows.is_empty());
+        assert!((8_192..16_384).contains(&buffers.rows.capacity()), "{}", buffers.rows.capacity());
+    }
+}

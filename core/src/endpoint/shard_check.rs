@@ -100,3 +100,18 @@ fn receiver(fragment: &[u8]) -> Result<Cow<'_, str>, Error> {
         .and_then(|[receiver]| receipt.required(receiver, "receiver_id")?.text("an account id"));
     found.map_err(|error| Error::new(ErrorKind::Corrupt, error.into_error(text)).at("receipt"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_receiver_is_read_from_the_text_of_a_receipt() {
+        let found = receiver(br#"{"predecessor_id":"a","receiver_id":"b.near","receipt":{}}"#);
+        assert_eq!(found.unwrap(), "b.near");
+        for text in [&b"{}"[..], b"{\"receiver_id\":7}", b"\xff", b""] {
+            let error = receiver(text).unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Corrupt, "receipt"));
+        }
+    }
+}

@@ -319,3 +319,24 @@ impl StatusCall {
         RpcError::Timeout { cause }
     }
 }
+
+#[cfg(all(test, feature = "archive"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_attempt_ask_the_archive() {
+        let settings = Settings::default().with_archive(ArchiveLookup::Unfinished);
+        for (is_first, end_reason, asks) in [
+            (true, None, true),
+            (true, Some(EndReason::Shutdown), true),
+            (false, None, false),
+            (false, Some(EndReason::Shutdown), false),
+            (false, Some(EndReason::Timeout), true),
+        ] {
+            let attempt = Attempt { is_first, signed: None, end_reason };
+            let expected = if asks { ArchiveLookup::Unfinished } else { ArchiveLookup::Never };
+            assert_eq!(attempt.lookup(&settings), expected, "{is_first} {end_reason:?}");
+        }
+    }
+}

@@ -116,8 +116,10 @@ impl Hash for RequestId {
 #[cfg(test)]
 mod tests {
     use alloc::string::String;
+    use core::hash::Hasher as _;
 
     use super::*;
+    use crate::primitives::IdentityHasher;
 
     #[test]
     fn an_id_is_the_same_inline_and_on_the_heap() {
@@ -132,5 +134,17 @@ mod tests {
         }
         assert_eq!(RequestId::new("\"dontcare\""), RequestId::default());
         assert_ne!(RequestId::new("null"), RequestId::default());
+    }
+
+    #[test]
+    fn equal_ids_have_equal_hashes() {
+        let hash = |id: RequestId| {
+            let mut hasher = IdentityHasher::default();
+            id.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(RequestId::new("\"dontcare\"")), hash(RequestId::default()));
+        assert_ne!(hash(RequestId::new("\"7\"")), hash(RequestId::new("\"8\"")));
+        assert_ne!(hash(RequestId::new("7")), IdentityHasher::default().finish());
     }
 }

@@ -41,3 +41,23 @@ impl WalkBuffers {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_keeps_the_memory_of_4_096_receipts() {
+        let mut buffers = WalkBuffers::default();
+        buffers.keys = Vec::with_capacity(20_000);
+        buffers.depth_first = Vec::with_capacity(20_000);
+        buffers.stack = Vec::with_capacity(20_000);
+        buffers.stack.push(7);
+        let buffers = buffers.cleared();
+        assert!((8_192..16_384).contains(&buffers.keys.capacity()), "{}", buffers.keys.capacity());
+        for capacity in [buffers.depth_first.capacity(), buffers.stack.capacity()] {
+            assert!((4_096..8_192).contains(&capacity), "{capacity}");
+        }
+        assert!(buffers.stack.is_empty());
+    }
+}

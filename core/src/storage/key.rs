@@ -302,6 +302,8 @@ impl fmt::Debug for Key {
 
 #[cfg(test)]
 mod tests {
+    use core::hash::Hasher as _;
+
     use super::*;
 
     #[test]
@@ -354,5 +356,28 @@ mod tests {
             assert_eq!((table.number(), table.is_archive()), (number, true));
             assert_eq!(Table::from_number(number), Some(table));
         }
+    }
+
+    #[test]
+    fn numbers_and_ids_have_hashes_of_their_own() {
+        let hash = |key: Key| {
+            let mut hasher = crate::primitives::IdentityHasher::default();
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        let of = |write: &dyn Fn(&mut crate::primitives::IdentityHasher)| {
+            let mut hasher = crate::primitives::IdentityHasher::default();
+            write(&mut hasher);
+            hasher.write_u8(Table::Heights.number());
+            hasher.finish()
+        };
+        let number = hash(Key::number(Table::Heights, 7));
+        assert_eq!(number, of(&|hasher| hasher.write_u64(7)));
+        let id = CryptoHash::digest(b"an id");
+        assert_eq!(hash(Key::hash(Table::Heights, id)), of(&|hasher| hasher.write(id.as_bytes())));
+        assert_ne!(number, hash(Key::number(Table::Ordinals, 7)));
+        let key = Key::new(Table::Heights, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        let table = u64::from(Table::Heights.number());
+        assert_eq!(key.prefix(), table << 56 | 0x0001_0203_0405_0607);
     }
 }

@@ -419,4 +419,29 @@ mod tests {
             seen.clear();
         }
     }
+
+    #[test]
+    fn a_hash_is_folded_from_all_words_of_an_id() {
+        let hasher = IdHasher([1, 2, 3, 4, 5, 6]);
+        let id = core::array::from_fn(|index| index as u8);
+        // (a ^ 1)(b ^ 2) and (c ^ 3)(d ^ 4), each folded, then both with 5 and 6
+        let hash = hasher.hash(&CryptoHash::new(id));
+        assert_eq!(hash, IdHash(0x04fc_38c9));
+        assert_eq!(IdHash(0x8000_0001).to_u64(), 0x8000_0001_8000_0001);
+    }
+
+    #[test]
+    fn entries_of_one_condition_are_in_one_list() {
+        let (mut index, mut entries) = index(4);
+        let id = hash(3);
+        for (number, condition, lists) in [
+            (0, WaitCondition::Outcome(id), 1),
+            (1, WaitCondition::Outcome(id), 1),
+            (2, WaitCondition::Inclusion(id), 2),
+            (3, WaitCondition::Outcome(hash(4)), 3),
+        ] {
+            index.insert(&mut entries, number, condition);
+            assert_eq!(index.by_id.len(), lists, "{number}");
+        }
+    }
 }

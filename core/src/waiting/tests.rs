@@ -384,3 +384,48 @@ fn a_clock_that_is_set_back_delays_no_timeout() {
     map.handle_timeout(600);
     assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
 }
+
+#[test]
+fn a_map_counts_its_weight_and_knows_its_entries() {
+    let mut map = WaiterMap::new(10, 0);
+    assert_eq!((map.len(), map.is_empty(), map.limit()), (0, true, 10));
+    let key = WaitKey { generation: 0, condition: WaitCondition::Anything };
+    let handle = insert(&mut map, (), 3, key, 5).unwrap();
+    assert_eq!((map.len(), map.is_empty()), (3, false));
+    let other = RequestHandle::from_bits(handle.to_bits() ^ 1 << 32);
+    let missing = RequestHandle::from_bits(handle.to_bits() ^ 1);
+    #[cfg(feature = "validity")]
+    {
+        let found = [handle, other, missing].map(|handle| map.contains(handle));
+        assert_eq!(found, [true, false, false]);
+        map.wake_request(other);
+        assert!(map.poll_wakeup().is_none());
+        map.wake_request(handle);
+        assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
+    }
+    assert_eq!([other, missing, handle].map(|handle| map.remove(handle)), [false, false, true]);
+    assert_eq!((map.len(), map.is_empty()), (0, true));
+}
+
+#[test]
+fn handles_of_removed_requests_leave_the_queue_when_they_are_the_majority() {
+    for (kept, limit) in [(0, 1024), (3, 1030)] {
+        let mut map = WaiterMap::new(usize::MAX, 0);
+        let key = WaitKey { generation: 0, condition: WaitCondition::Anything };
+        let kept: Vec<_> = (0..kept).map(|_| insert(&mut map, (), 1, key, 5).unwrap()).collect();
+        let mut others: Vec<_> =
+            (0..3_000).map(|_| insert(&mut map, (), 1, key, 5).unwrap()).collect();
+        map.wake_all();
+        let mut queued = 3_000 + kept.len();
+        assert_eq!(map.queued_wakeups(), queued);
+        while let Some(handle) = others.pop() {
+            map.remove(handle);
+            // 1,024 and two for each request that is left
+            if queued > 1_024 + 2 * map.len() {
+                queued = map.len();
+            }
+            assert_eq!(map.queued_wakeups(), queued, "{} left", others.len());
+        }
+        assert!(queued <= limit);
+    }
+}
