@@ -6,6 +6,7 @@
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { optimize } from "./tools/optimize.js";
 
@@ -22,6 +23,11 @@ const MODULES = { milepost: "build", verifier: "build/verifier", kit: "build/kit
 await Promise.all(
   Object.entries(MODULES).map(([name, folder]) => write(here(`${folder}/module.wasm`), here(`dist/${name}.wasm`))),
 );
+// Programs for Node.js have the modules in their scripts, so a bundle needs no file beside it.
+for (const name of ["milepost", "verifier"]) {
+  const bytes = gzipSync(readFileSync(here(`dist/${name}.wasm`)), { level: 9 });
+  writeFileSync(here(`dist/${name}.wasm.cjs`), `module.exports = "${bytes.toString("base64")}";\n`);
+}
 
 /** Bundles sources, and returns the names that the first of them exports */
 async function bundle(format, extension, entryPoints, options) {
@@ -81,25 +87,20 @@ const CLIENT =
 
 /** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
-  // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
-  "node.cjs": `const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
+  // For Node.js: unpacks the engine when it is first needed.
+  "node.cjs": `const { gunzipSync } = require("node:zlib");
 const { initSync, internal, setLoader, init, Client, connect, loadVerifier, loadAnswerVerifier, ...exported } = require("./core.cjs");
 
-const read = () => readFileSync(join(__dirname, "milepost.wasm"));
+const read = () => gunzipSync(Buffer.from(require("./milepost.wasm.cjs"), "base64"));
 setLoader({ loadSync: read, source: read });
 
 module.exports = { ...exported, init: () => init() };
 `,
-  // Bundlers recognize the URL here too; a bundle in CommonJS has no `import.meta.url`.
-  "node.js": `import { readFileSync } from "node:fs";
-import { join } from "node:path";
+  "node.js": `import { gunzipSync } from "node:zlib";
 import core from "./core.cjs";
+import engine from "./milepost.wasm.cjs";
 
-const read = () =>
-  readFileSync(
-    import.meta.url ? new URL("./milepost.wasm", import.meta.url) : join(__dirname, "milepost.wasm"),
-  );
+const read = () => gunzipSync(Buffer.from(engine, "base64"));
 core.setLoader({ loadSync: read, source: read });
 
 export const init = () => core.init();
@@ -155,25 +156,21 @@ export const { ${archiveNames} } = entry;
 `,
   // The entries of the modules beside the engine differ in how they load them, as those of the
   // engine do.
-  "verifier-node.cjs": `const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
+  "verifier-node.cjs": `const { gunzipSync } = require("node:zlib");
 const core = require("./core.cjs");
 
-const read = async () => readFileSync(join(__dirname, "verifier.wasm"));
+const read = () => gunzipSync(Buffer.from(require("./verifier.wasm.cjs"), "base64"));
 
 module.exports = {
   loadVerifier: (source = read()) => core.loadVerifier(source),
   loadAnswerVerifier: (source = read()) => core.loadAnswerVerifier(source),
 };
 `,
-  "verifier-node.js": `import { readFileSync } from "node:fs";
-import { join } from "node:path";
+  "verifier-node.js": `import { gunzipSync } from "node:zlib";
 import core from "./core.cjs";
+import module from "./verifier.wasm.cjs";
 
-const read = async () =>
-  readFileSync(
-    import.meta.url ? new URL("./verifier.wasm", import.meta.url) : join(__dirname, "verifier.wasm"),
-  );
+const read = () => gunzipSync(Buffer.from(module, "base64"));
 
 export const loadVerifier = (source = read()) => core.loadVerifier(source);
 export const loadAnswerVerifier = (source = read()) => core.loadAnswerVerifier(source);

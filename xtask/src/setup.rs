@@ -15,7 +15,7 @@ use crate::toolchain::{Toolchain, Wanted};
 /// What commands need, by the name of the part: a package of Debian, or after a colon what another
 /// installer has
 #[rustfmt::skip]
-const PARTS: [(&str, &str); 20] = [
+const PARTS: [(&str, &str); 21] = [
     ("server", "make"),
     ("lints", "rust:lints"),
     ("no_std", "target:wasm32v1-none"),
@@ -24,6 +24,7 @@ const PARTS: [(&str, &str); 20] = [
     ("npm", "nodejs npm target:wasm32-unknown-unknown modules:bindings/js"),
     ("page", "nodejs npm modules:bindings/js/page"),
     ("browser", "chromium"),
+    ("bundlers", "nodejs npm modules:bindings/js/servers"),
     ("clients", "nodejs npm modules:tests/clients python3-venv python:tests/clients"),
     ("text", "nodejs npm modules:xtask/text python3-venv python:xtask/text"),
     ("c", "gcc g++ binutils cmake make pkg-config clang-22 libclang-rt-22-dev valgrind abigail-tools"),

@@ -137,7 +137,7 @@ async function runAll(kind) {
   const useArchive = kind === "IndexedDB and an archive";
   const { Endpoint, IndexedDbStorage, parseJson, writeJson } = await import("/dist/web.js");
   // Loads the engine that has archives.
-  const { IndexedDbArchive } = useArchive ? await import("/dist/archive-web.js") : {};
+  const { IndexedDbArchive } = useArchive ? await import("/dist/archive.js") : {};
   const { runner } = await import("/test/runner.js");
   const files = new Map();
   const read = async (path) => {

@@ -1,9 +1,9 @@
 // Small projects in which the packed package is installed as users install it.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -34,6 +34,15 @@ export function project(name, files) {
   }
   run(directory, "npm", "install", "--offline", "--no-audit", "--no-fund", "--silent", tarball());
   return directory;
+}
+
+/** Runs a file of a project in a folder that has this file and no other; returns what it prints */
+export function inOtherFolder(directory, file) {
+  const other = mkdtempSync(join(work, "other-"));
+  const name = join(other, basename(file));
+  cpSync(join(directory, file), name);
+  rmSync(directory, { recursive: true });
+  return node(other, name).trim();
 }
 
 /** A program that decodes, waits, and stores the results in `output` */
