@@ -184,7 +184,7 @@ typedef struct milepost_archive_row {
      */
     struct milepost_bytes key;
     /**
-     * What the row says, as 33 bytes: rows of one key with the same `content` are one row
+     * What the row says, as 32 bytes: rows of one key with the same `content` are one row
      */
     struct milepost_bytes content;
     /**
@@ -2082,8 +2082,8 @@ MILEPOST_NONNULL(1, 3);
  */
 MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_type_mismatches(const struct milepost_import_summary *summary,
-                                                     struct milepost_type_mismatches *type_mismatches,
-                                                     struct milepost_error **error)
+                                                          struct milepost_type_mismatches *type_mismatches,
+                                                          struct milepost_error **error)
 MILEPOST_NONNULL(1, 2);
 
 /**

@@ -115,12 +115,7 @@ fn the_status_of_a_chain_is_what_its_rows_say() {
             complete_from: 6,
             ..ChainRecord::default()
         };
-        let index = ConfigIndex {
-            chain_id: "dev".into(),
-            genesis_height: 1,
-            heights: [1].into(),
-            ..ConfigIndex::default()
-        };
+        let index = ConfigIndex { chain_id: "dev".into(), genesis_height: 1, heights: [1].into() };
         let mut batch = Batch::new();
         batch.put(ChainRecord::key(), chain.encode());
         batch.put(ConfigIndex::key(), index.encode());
