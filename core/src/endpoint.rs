@@ -20,6 +20,8 @@ mod end_reason;
 #[expect(clippy::module_inception, reason = "named after the type it holds, as every file here is")]
 mod endpoint;
 mod engine;
+#[cfg(all(test, feature = "archive", feature = "watch"))]
+mod engine_tests;
 mod evaluation;
 mod fast_path;
 mod newest;

@@ -23,6 +23,8 @@ mod plan;
 mod receipt_parents;
 mod retention;
 mod revert;
+#[cfg(test)]
+mod row_tests;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -143,7 +143,7 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
         }
         // The buffer was too small for the decoded bytes. Bounded by the length check above.
         Err(_) => Err(Base58Error::Length {
-            found: bs58::decode(text).into_vec().map_or(expected + 1, |all| all.len()),
+            found: bs58::decode(text).into_vec().unwrap_or_default().len(),
             expected,
         }),
     }
@@ -410,6 +410,24 @@ mod tests {
             encode(&alloc::vec![0xff; bytes], &mut text);
             assert!(text.len() <= max_encoded_len(bytes), "{bytes} bytes take {}", text.len());
             assert!(max_encoded_len(bytes) <= text.len() + 2);
+        }
+    }
+
+    #[test]
+    fn texts_of_43_and_44_digits_are_known_to_be_valid() {
+        for (text, expected) in [
+            ("YMN9Qj5jPNp7j14VPcML1B6xGgcPWVZUGLFU3Mnyfaf", true),
+            ("5MN9Qj5jPNp7j14VPcML1B6xGgcPWVZUGLFU3Mnyfaf", true),
+            ("4MN9Qj5jPNp7j14VPcML1B6xGgcPWVZUGLFU3Mnyfaf", false),
+            ("JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG", true),
+            ("JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFH", false),
+            ("2EKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG", true),
+            ("1EKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG", false),
+            ("JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFl", false),
+            ("lMN9Qj5jPNp7j14VPcML1B6xGgcPWVZUGLFU3Mnyfaf", false),
+            ("11111111111111111111111111111111", false),
+        ] {
+            assert_eq!(is_valid_32_fast(text), expected, "{text}");
         }
     }
 }

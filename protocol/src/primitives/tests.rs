@@ -29,6 +29,7 @@ fn scalars_are_written_in_a_width_and_for_debugging() {
     let hash = CryptoHash::digest(b"");
     assert_eq!(format!("{hash:>46}"), format!("  {HASH}"));
     assert_eq!(format!("{hash:?}"), HASH);
+    assert_eq!(CryptoHash::from(*hash.as_bytes()), hash);
 }
 
 #[test]

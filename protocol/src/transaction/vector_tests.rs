@@ -7,6 +7,8 @@ use alloc::string::ToString as _;
 #[cfg(feature = "signatures")]
 use alloc::vec::Vec;
 
+#[cfg(feature = "signatures")]
+use super::EncodedTransaction;
 use super::{Action, SignedTransaction};
 use crate::codec::base64::{self, Padding};
 use crate::codec::json;
@@ -91,10 +93,13 @@ fn digests_of_delegate_actions_match_the_node() {
 fn signatures_are_valid_only_for_their_transaction() {
     let (first, second) = (decode(DELEGATES), decode(STRICT));
     assert!(first.verify() && second.verify());
+    let encoded = |signed: &SignedTransaction| EncodedTransaction::new(signed.encode()).unwrap();
+    assert_eq!([&first, &second].map(|it| encoded(it).try_verify()), [Some(true), Some(true)]);
     let (mut transaction, signature) = first.into_parts();
     transaction.block_hash = CryptoHash::ZERO;
     let changed = SignedTransaction::new(transaction.clone(), signature).unwrap();
     assert!(!changed.verify());
+    assert_eq!(encoded(&changed).try_verify(), Some(false));
     // A signature of another scheme.
     let changed = SignedTransaction::new(transaction, second.signature().clone()).unwrap();
     assert!(!changed.verify());

@@ -396,3 +396,62 @@ fn a_lost_put_of_two_at_once_is_a_violation() {
     let violation = check_shared(|| Locked(Mutex::new(MemoryArchive::new())), &|_, _| ());
     assert_eq!(violation.unwrap_err().requirement(), Requirement::Threads);
 }
+
+#[test]
+fn requirements_have_texts() {
+    let texts = [
+        "a missing row is `None` and not an error",
+        "rows that were put are read in the order of the keys",
+        "get_many appends, and takes any number of keys",
+        "keys of all tables and lengths are distinct",
+        "rows of 8 MiB are read back unchanged",
+        "rows can be put again, in any order",
+        "the same content by another writer is no conflict",
+        "a key with two contents is an error of kind Conflict",
+        "a replace removes all that the key held",
+        "a removal removes all that the keys held",
+        "a scan lists every row of its table once",
+        "rows of puts at the same time are all there",
+    ];
+    assert_eq!(Requirement::ALL.map(|requirement| requirement.to_string()), texts);
+}
+
+#[test]
+fn an_error_of_another_kind_is_no_conflict() {
+    let get_many = |archive: &MemoryArchive, keys: &[Key], rows: &mut Vec<Option<Row>>| {
+        archive.get_many(keys, rows).map_err(|_| failure())
+    };
+    let violation = expect_violation(Methods { get_many, ..CORRECT }, Requirement::Conflict);
+    assert!(violation.to_string().contains("the error is of kind Storage"), "{violation}");
+}
+
+#[test]
+fn a_page_has_at_most_twice_its_limit_and_eight_rows() {
+    fn scan_of(
+        archive: &MemoryArchive,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        archive.scan(table, after, limit, rows)
+    }
+    let scan = |archive: &MemoryArchive,
+                table: Table,
+                after: Option<&Key>,
+                limit: usize,
+                rows: &mut Vec<(Key, Row)>| {
+        scan_of(archive, table, after, 2 * limit + 8, rows)
+    };
+    check(|| TestArchive(MemoryArchive::new(), Methods { scan, ..CORRECT })).unwrap();
+    let scan = |archive: &MemoryArchive,
+                table: Table,
+                after: Option<&Key>,
+                limit: usize,
+                rows: &mut Vec<(Key, Row)>| {
+        scan_of(archive, table, after, 2 * limit + 9, rows)
+    };
+    let violation = check(|| TestArchive(MemoryArchive::new(), Methods { scan, ..CORRECT }));
+    let detail = violation.unwrap_err().to_string();
+    assert!(detail.contains("a page of "), "{detail}");
+}

@@ -152,4 +152,15 @@ mod tests {
         let split = "{\"".to_string() + &"k".repeat(63) + "ééé\":1";
         assert_eq!(at(&split, split.len()), "[\"".to_string() + &"k".repeat(63) + "…\"]");
     }
+
+    #[test]
+    fn a_key_is_shortened_and_items_are_not_counted_below_the_limit_of_levels() {
+        for (length, expected) in [(64, "k".repeat(64)), (65, "k".repeat(64) + "…")] {
+            let text = ["{\"", &"k".repeat(length), "\":1"].concat();
+            assert_eq!(at(&text, usize::MAX), expected, "{length}");
+        }
+        // The innermost level is hidden; the comma there is not one of the level that is shown.
+        let text = ["[0,".repeat(MAX_DEPTH), "[1,2,".into()].concat();
+        assert_eq!(at(&text, usize::MAX), "[1]".repeat(MAX_DEPTH) + "…");
+    }
 }

@@ -167,4 +167,14 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Limit);
         assert!(read_slice::<&RawValue>(b"\"\xff\"").is_err());
     }
+
+    #[test]
+    fn a_detail_is_shortened_above_512_bytes() {
+        for (length, expected) in [(512, "d".repeat(512)), (513, "d".repeat(512) + "…")] {
+            let error = error_with(ErrorKind::Schema, "d".repeat(length));
+            assert_eq!(error.detail(), expected, "{length}");
+        }
+        let error = error_with(ErrorKind::Syntax, "EOF while parsing a list".into());
+        assert_eq!(error.detail(), "the text ends while parsing a list");
+    }
 }

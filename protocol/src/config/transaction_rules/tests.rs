@@ -527,3 +527,12 @@ fn each_place_of_a_post_quantum_key_or_signature_is_looked_at() {
     }
     assert!(rules(84).check(&with_delegates([delegate(&[])].into())).is_ok());
 }
+
+#[test]
+fn delegate_actions_without_a_signature_are_not_valid() {
+    let (Action::Delegate(one), Action::DelegateV2(two)) = (delegate(&[CREATE]), delegate_v2())
+    else {
+        panic!("delegate actions")
+    };
+    assert!(!one.verify() && !two.verify());
+}

@@ -323,4 +323,21 @@ mod tests {
         let (text, type_mismatches) = read_leniently::<ExecutionOutcomeView>(&zeroes[..1]).unwrap();
         assert_eq!((&*text, type_mismatches.count), ("0", 1));
     }
+
+    #[test]
+    fn what_is_taken_in_as_it_came_is_a_deviation_and_what_is_rewritten_is_none() {
+        use crate::primitives::{AccountId, Balance, CryptoHash};
+
+        fn found<T: HasSchema>(text: &str) -> (Option<String>, bool) {
+            let mut repairs = Repairs::new(false);
+            check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut repairs)).unwrap();
+            (repairs.repaired(text), repairs.has_deviations())
+        }
+
+        assert_eq!(found::<Balance>("77"), (Some("\"77\"".into()), false));
+        assert_eq!(found::<Balance>("\"77\""), (None, false));
+        // Only amounts are quoted.
+        assert_eq!(found::<AccountId>("77"), (None, true));
+        assert_eq!(found::<CryptoHash>("77"), (None, true));
+    }
 }

@@ -230,3 +230,19 @@ fn a_long_key_with_escapes_is_decoded_once() {
     assert!(out.starts_with("{\"\":0,\"a0\":0,"), "{}", &out[..20]);
     assert!(out.contains(&["\"a9999\":0,\"", &"m".repeat(200_000), "\":0,\"z20000\":0"].concat()));
 }
+
+#[test]
+fn a_prefix_sorts_as_the_first_eight_bytes() {
+    for (text, length, expected) in [
+        ("abcdefgh", 8, 0x6162_6364_6566_6768),
+        ("abcdefghij", 10, 0x6162_6364_6566_6768),
+        ("abcdefgh", 3, 0x6162_6300_0000_0000),
+        ("abcdefgh", 1, 0x6100_0000_0000_0000),
+        ("abcdefgh", 0, 0),
+        ("abc", 3, 0x6162_6300_0000_0000),
+        ("abc", 2, 0x6162_0000_0000_0000),
+        ("", 0, 0),
+    ] {
+        assert_eq!(prefix(text.as_bytes(), length), expected, "{length} of {text}");
+    }
+}

@@ -203,3 +203,93 @@ fn skipped_values_may_be_deep() {
     let [found] = Reader::new(&text).members(["b"], "").unwrap();
     assert_eq!(found.unwrap().raw(), Ok("1"));
 }
+
+#[test]
+fn a_key_is_taken_only_where_it_is_next() {
+    let text = r#"{"ab":1,"b":2 ,"c":3}"#;
+    for (at, key, first, taken) in [
+        (1, r#""ab":"#, true, Some(6)),
+        (1, r#""ab":"#, false, None),
+        (1, r#""b":"#, true, None),
+        (1, r#""ax":"#, true, None),
+        (7, r#""b":"#, false, Some(12)),
+        (7, r#""b":"#, true, None),
+        (8, r#""b":"#, true, Some(12)),
+        (13, r#""c":"#, false, None),
+        (14, r#""c":"#, false, Some(19)),
+        (14, r#""c":3}more"#, false, None),
+    ] {
+        let mut reader = Reader { at, ..Reader::new(text) };
+        assert_eq!(reader.takes_key(key, first), taken.is_some(), "{key} at {at}");
+        assert_eq!(reader.at, taken.unwrap_or(at), "{key} at {at}");
+    }
+}
+
+#[test]
+fn the_error_for_any_other_type_is_behind_the_bracket() {
+    for (text, read, detail) in [
+        ("[]", 2, "invalid type: array, expected a thing"),
+        ("[1]", 1, "invalid type: array, expected a thing"),
+        ("{}", 2, "invalid type: object, expected a thing"),
+        ("{\"a\":1}", 1, "invalid type: object, expected a thing"),
+        ("[}", 1, "invalid type: array, expected a thing"),
+        ("7", 1, "invalid type: integer `7`, expected a thing"),
+    ] {
+        let mut reader = Reader::new(text);
+        let found = reader.scalar().unwrap();
+        let error = reader.untyped_error(&found, "a thing");
+        assert_eq!((error.bytes_read(), error.detail()), (read, detail), "{text}");
+    }
+}
+
+#[test]
+fn errors_know_what_they_are_about() {
+    let error = Reader::new("[1").whole().unwrap_err();
+    assert!(error.is_unexpected_end() && !error.is_lacking());
+    assert_eq!(error.detail(), "EOF while parsing a list");
+    let error = Reader::new("{}").required::<()>(None, "id").unwrap_err();
+    assert!(error.is_lacking() && !error.is_unexpected_end());
+    assert_eq!(error.detail(), "missing field `id`");
+}
+
+#[test]
+fn levels_are_closed_as_they_were_opened_at_any_depth() {
+    for depth in [1, 63, 64, 65, 127, 128, 129, 200] {
+        for opens_object in [|_| true, |_| false, |level| level % 2 == 0, |level: usize| level < 64]
+        {
+            let open = |level| if opens_object(level) { "{\"a\":" } else { "[" };
+            let close = |level| if opens_object(level) { "}" } else { "]" };
+            let levels = || 0..depth;
+            let opened: String = levels().map(open).collect();
+            let closed: String = levels().rev().map(close).collect();
+            let text = format!("{opened}1{closed}");
+            assert_eq!(whole(&text), Ok(text.clone()), "{depth}");
+            let open = &closed[..depth - 1];
+            assert!(whole(&format!("{opened}1{open}")).is_err(), "{depth}");
+        }
+    }
+}
+
+#[test]
+fn a_string_is_borrowed_unless_it_has_escapes() {
+    let mut reader = Reader::new(r#""plain" "#);
+    assert!(matches!(reader.string(), Ok(Cow::Borrowed("plain"))));
+    let mut reader = Reader::new(r#""a\n" "#);
+    assert!(matches!(reader.string(), Ok(Cow::Owned(text)) if text == "a\n"));
+    for (text, end) in [
+        (r#""plain" "#, Some(7)),
+        (r#""\"\\\/\b\f\n\r\t" "#, Some(18)),
+        (r#""\u00e9" "#, Some(8)),
+        (r#""\ud83d\ude00" "#, Some(14)),
+        (r#""\ud800" "#, None),
+        (r#""\x" "#, None),
+        ("\"\u{1}\"", None),
+        ("\"", None),
+        ("\"\\", None),
+        ("7", None),
+    ] {
+        let mut reader = Reader::new(text);
+        let skipped = reader.skip_text("a text").ok().map(|()| reader.at);
+        assert_eq!(skipped, end, "{text}");
+    }
+}

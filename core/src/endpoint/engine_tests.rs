@@ -1,0 +1,130 @@
+//! Calls of the engine over rows made here: where a receipt comes from, and responses that are
+//! appended.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::*;
+use crate::archive::{
+    Archive as _, ArchiveLookup, ArchivedReceipt, Envelope, MemoryArchive, Origin, WithArchive,
+    WriterId,
+};
+use crate::config::Finality;
+use crate::import::ImportSettings;
+use crate::primitives::CryptoHash;
+use crate::rpc::ResponseKind;
+use crate::storage::rows::{OutcomeRecord, OutcomeRow, OutcomeStatus, ReceiptParent};
+use crate::storage::{Batch, Key, MemoryStorage, Row, Storage as _, Table};
+
+fn id(text: &str) -> CryptoHash {
+    CryptoHash::digest(text.as_bytes())
+}
+
+#[test]
+fn the_transaction_of_a_receipt_is_that_of_its_parent_its_outcome_or_the_archive() {
+    let (mut storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
+    let transaction = id("transaction");
+    let mut batch = Batch::new();
+    batch.put(ReceiptParent::key(id("open")), ReceiptParent { transaction }.encode());
+    let outcome = OutcomeRecord {
+        height: 7,
+        status: OutcomeStatus::SuccessValue,
+        status_text: (0, 0),
+        receipt_ids: &[],
+        fragment: b"",
+    };
+    batch.put(Key::hash(Table::Outcomes, id("open")), outcome.encode());
+    batch.put(Key::hash(Table::Outcomes, id("alone")), outcome.encode());
+    for name in ["finalized", "transaction"] {
+        batch.put(Key::hash(Table::Outcomes, id(name)), OutcomeRow::encode_finalized(transaction));
+    }
+    storage.commit(batch).unwrap();
+    let content = ArchivedReceipt { transaction, height: 7 }.encode();
+    let row = Row::from(Envelope::plain(Origin::of(WriterId(1)), &content).encode());
+    archive.put_many(&[(ArchivedReceipt::key(id("archived")), row)]).unwrap();
+    let both = WithArchive { snapshot: &storage, archive: &archive };
+    for (name, without, with) in [
+        ("open", Some(transaction), Some(transaction)),
+        ("finalized", Some(transaction), Some(transaction)),
+        ("archived", None, Some(transaction)),
+        ("alone", None, None),
+        // Not a receipt
+        ("transaction", None, None),
+        ("unknown", None, None),
+    ] {
+        let settings = Settings::default();
+        let find = |settings| Engine::new(settings).receipt_transaction(id(name), &both).unwrap();
+        assert_eq!(find(settings), without, "{name}");
+        assert_eq!(find(settings.with_archive(ArchiveLookup::Unknown)), with, "{name}");
+    }
+}
+
+#[test]
+fn a_response_is_appended_whatever_the_request_is() {
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
+    engine.put_config(7, config, &ImportSettings::default(), &mut storage).unwrap();
+    let status = r#"{"method":"tx","params":{"tx_hash":"11111111111111111111111111111118",
+        "sender_account_id":"a.near","wait_until":"NONE"},"id":1}"#;
+    let config =
+        r#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"},"id":2}"#;
+    let genesis = r#"{"method":"EXPERIMENTAL_protocol_config","params":{"sync_checkpoint":"genesis"},
+        "id":3}"#;
+    for (body, kind) in [
+        (status.into(), ResponseKind::Handler),
+        (config.into(), ResponseKind::Handler),
+        (genesis.into(), ResponseKind::Result),
+        (format!("[{status},{config}]"), ResponseKind::Result),
+        (String::from("{"), ResponseKind::RequestValidation),
+    ] {
+        let RequestState::Ready(alone) =
+            engine.respond(engine.parse(body.as_bytes(), None), &storage)
+        else {
+            panic!("it waits")
+        };
+        for before in ["", "before"] {
+            let mut out = before.as_bytes().to_vec();
+            let request = engine.parse(body.as_bytes(), None);
+            let state = engine.respond_into(request, &storage, &mut Buffers::default(), &mut out);
+            assert!(matches!(state, RequestState::Ready(found) if found == alone.kind), "{body}");
+            assert_eq!(out, [before.as_bytes(), &alone.body].concat(), "{body}");
+        }
+        assert_eq!(alone.kind, kind, "{body}");
+    }
+}
+
+#[test]
+fn blocks_and_types_have_names() {
+    let names = [Finality::Optimistic, Finality::NearFinal, Finality::Final];
+    assert_eq!(names.map(Finality::head_name), ["HEAD", "NEAR-FINAL HEAD", "FINAL HEAD"]);
+    let endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
+    assert!(format!("{endpoint:?}").starts_with("Endpoint { engine: Engine"));
+    let mut watches = WatchMap::new(0);
+    watches.insert(id("watched"));
+    assert!(format!("{watches:?}").starts_with("WatchMap { len: 1, waiters: "));
+}
+
+#[test]
+fn a_block_that_is_known_is_imported_without_a_commit() {
+    let mut chain = milepost_practice::Practice::new(milepost_practice::Settings::demo(1));
+    let message = chain.next_message().json;
+    let mut storage = MemoryStorage::new();
+    let mut endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
+    for commits in [1, 0] {
+        endpoint.handle_block(&message, &ImportSettings::default()).unwrap();
+        let mut found = 0;
+        loop {
+            match endpoint.poll_output_with(&storage) {
+                Output::Commit { handle, batch } => {
+                    assert!(!batch.is_empty());
+                    storage.commit(batch).unwrap();
+                    endpoint.handle_commit_result(handle, Ok(())).unwrap();
+                    found += 1;
+                }
+                Output::Timeout(_) => break,
+                _ => {}
+            }
+        }
+        assert_eq!(found, commits);
+    }
+}
