@@ -65,7 +65,7 @@ struct Outcomes {
     missed: Vec<String>,
 }
 
-/// Tries these changes with some tests
+/// Tries these changes with some tests, without debug information, which is quicker to build
 fn attempt(names: &[&str], output: &Path, options: &str, tests: &str) -> Result<Outcomes, String> {
     if names.is_empty() {
         return Ok(Outcomes::default());
@@ -73,7 +73,7 @@ fn attempt(names: &[&str], output: &Path, options: &str, tests: &str) -> Result<
     let _ = fs::remove_dir_all(output);
     fs::create_dir_all(output).map_err(|error| format!("{}: {error}", output.display()))?;
     let mut command = cargo(&format!("mutants --no-shuffle {PACKAGES} {options}"));
-    command.arg("--output").arg(output);
+    command.arg("--output").arg(output).env("CARGO_PROFILE_DEV_DEBUG", "0");
     for name in names {
         command.arg("--re").arg(format!("^{}$", escaped(name)));
     }

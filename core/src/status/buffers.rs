@@ -48,10 +48,12 @@ mod tests {
 
     #[test]
     fn a_walk_keeps_the_memory_of_4_096_receipts() {
-        let mut buffers = WalkBuffers::default();
-        buffers.keys = Vec::with_capacity(20_000);
-        buffers.depth_first = Vec::with_capacity(20_000);
-        buffers.stack = Vec::with_capacity(20_000);
+        let mut buffers = WalkBuffers {
+            keys: Vec::with_capacity(20_000),
+            depth_first: Vec::with_capacity(20_000),
+            stack: Vec::with_capacity(20_000),
+            ..WalkBuffers::default()
+        };
         buffers.stack.push(7);
         let buffers = buffers.cleared();
         assert!((8_192..16_384).contains(&buffers.keys.capacity()), "{}", buffers.keys.capacity());

@@ -218,7 +218,7 @@ fn a_reader_sees_whole_states_and_none_that_is_older() {
     let snapshot = |shown: &[MemoryStorage]| read(shown, Isolation::Snapshot);
     // Eight looks before each walk
     assert_eq!(snapshot(&[none.clone(), two.clone()]), (Ok(()), 1, 9));
-    assert_eq!(snapshot(&[none.clone()]), (Ok(()), 0, 9));
+    assert_eq!(snapshot(core::slice::from_ref(&none)), (Ok(()), 0, 9));
     let newest = "after the last commit, expected state 0 of a reader that was there before the \
                   first, found state 1";
     let found = snapshot(&[one.clone(), two.clone()]);
@@ -250,7 +250,7 @@ fn a_reader_sees_whole_states_and_none_that_is_older() {
     assert_eq!(state_of_ends(&rows), Ok(2));
     // Where each read is of the newest commit there are no looks, and the first reader is no older.
     let committed = |shown: &[MemoryStorage]| read(shown, Isolation::ReadCommitted);
-    assert_eq!(committed(&[two.clone()]), (Ok(()), 0, 1));
+    assert_eq!(committed(core::slice::from_ref(&two)), (Ok(()), 0, 1));
     let stale = "in a snapshot or query while another thread committed, expected one state, 2 or \
                  later, found state 0";
     assert_eq!(committed(&[none, two]), (Err(stale.into()), 1, 1));
