@@ -49,7 +49,7 @@ mod tests;
 mod unknown_tests;
 mod validity;
 mod validity_map;
-#[cfg(all(test, feature = "validity"))]
+#[cfg(test)]
 mod validity_tests;
 mod wait_config;
 mod watch_event;

@@ -109,7 +109,9 @@ fn what_a_wait_wakes_on_depends_on_its_base_block_and_the_period() {
         let validity = request.validities_mut().next().unwrap();
         let found = (validity.wakes_on(), validity.base(), validity.nonce());
         assert_eq!(found, (expected, base, signed.transaction().nonce()), "{head} {period:?}");
-        assert_eq!(&*validity.access_key().signer, signed.signer_id().as_str());
+        let (signer, key) = (signed.signer_id(), &signed.transaction().public_key);
+        let access_key = CryptoHash::digest(format!("{signer} {key} None").as_bytes());
+        assert_eq!(validity.access_key(), access_key);
     }
     let state = respond(&signed, &storage(&signed, 61, Some(50), Some(10)));
     let RequestState::Ready(response) = state else { panic!("it waits") };

@@ -283,7 +283,7 @@ fn an_archive_serves_the_execution() {
 }
 
 /// Imports a block of this version whose chunk lists these transactions with their outcomes; the
-/// numbers of transactions, outcomes and type mismatches, the first deviation, and the stored status
+/// numbers of transactions, outcomes and type mismatches, the first of these, and the stored status
 fn listed(
     version: u32,
     transactions: &[(String, Option<String>)],

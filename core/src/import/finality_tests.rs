@@ -111,7 +111,7 @@ fn blocks_are_kept_until_they_are_archived_or_too_many() {
         };
         let summary = import(9, 0, &settings, &mut storage);
         let status = Engine::default().chain_status(&storage).unwrap();
-        let found = (status.earliest.map(|it| it.height), status.blocks, summary.shed_blocks);
+        let found = (status.earliest.map(|it| it.height), status.blocks, summary.evicted_blocks);
         assert_eq!(found, (Some(oldest), 10 - oldest, shed), "{floor:?} {max_blocks}");
     }
 }

@@ -325,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_in_as_it_came_is_a_deviation_and_what_is_rewritten_is_none() {
+    fn what_stays_as_it_came_is_a_mismatch_and_what_is_rewritten_is_none() {
         use crate::primitives::{AccountId, Balance, CryptoHash};
 
         fn found<T: HasSchema>(text: &str) -> (Option<String>, bool) {
             let mut repairs = Repairs::new(false);
             check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut repairs)).unwrap();
-            (repairs.repaired(text), repairs.has_deviations())
+            (repairs.repaired(text), repairs.has_mismatches())
         }
 
         assert_eq!(found::<Balance>("77"), (Some("\"77\"".into()), false));
