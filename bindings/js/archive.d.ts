@@ -21,7 +21,8 @@ export interface ArchiveEntry {
 /**
  * Where finalized transactions are kept: a set of rows by key and content, which any number of
  * endpoints and processes may share. A table with the primary key (`key`, `content`), for example.
- * Rows are put once and not changed; `checkArchive` of `milepost/kit` tests whether an archive is right.
+ * Rows are put once and not changed; `checkArchive` of `milepost/kit` tests whether an archive is
+ * right.
  *
  * After each import an endpoint puts what has become final, and its storage forgets a block, by
  * `settings.retention`, only when that is durable. An archive that fails never fails an import: the

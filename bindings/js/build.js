@@ -1,8 +1,8 @@
-// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of the
-// modules beside it in `build/verifier` and `build/kit`.
+// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of
+// the modules beside it in `build/verifier` and `build/kit`.
 //
-// Optimizes the modules, bundles the sources of each folder into one ES module and one CommonJS module,
-// and writes the entries, which differ in how they load the engine.
+// Optimizes the modules, bundles the sources of each folder into one ES module and one CommonJS
+// module, and writes the entries, which differ in how they load the engine.
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

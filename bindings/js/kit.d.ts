@@ -1,5 +1,5 @@
-// The conformance kit, which checks storages and archives: `milepost/kit`. For development: its module
-// is a third of the engine's size.
+// The conformance kit, which checks storages and archives: `milepost/kit`. For development: its
+// module is a third of the engine's size.
 
 import type { Archive } from "./archive.js";
 import type { MaybePromise, Storage } from "./storage.js";

@@ -108,7 +108,7 @@ fn features_of(package: &Value) -> BTreeSet<(String, bool)> {
     names.map(|name| (name.clone(), default.iter().any(|it| it == name))).collect()
 }
 
-/// The features in the first column of a table, and whether its line says that each is on by default
+/// The features in the first column of a table, and whether each is on by default
 fn features_in_table(text: &str, header: &str) -> BTreeSet<(String, bool)> {
     let lines = text.lines().map(|line| line.trim_start_matches("//! "));
     let lines = lines.skip_while(|line| !line.starts_with(header)).skip(2);

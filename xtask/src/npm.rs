@@ -43,8 +43,8 @@ const PAGE: Module = Module::new("milepost-wasm-verifier", "--no-default-feature
 /// The module of a test, which panics on request
 const PANIC: Module = Module::new("milepost-wasm", "--features internal-test-panic", "build/panic");
 
-/// Test files that judge what is published: its size, and what browsers and bundlers of servers do with
-/// it
+/// Test files that judge what is published: its size, and what browsers and bundlers of servers do
+/// with it
 const OF_PUBLISHED: [&str; 3] = ["size.test.js", "chromium.test.js", "servers.test.js"];
 
 /// How modules are built

@@ -83,8 +83,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
     if needs.is_empty() { Ok(()) } else { Err(format!("still missing: {needs:?}")) }
 }
 
-/// Fails if a compiler, a program or a library of the parts with these names is missing, for a command
-/// that nobody ran to have one installed; installs what goes into the repository
+/// Fails if a compiler, a program or a library of the parts with these names is missing, and
+/// installs what goes into the repository alone: for commands that build a product
 ///
 /// # Errors
 ///

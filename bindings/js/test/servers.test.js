@@ -1,5 +1,5 @@
-// The packed package in what bundles servers, without configuration: each is built, and runs in another
-// folder. The bundlers are those of the folder `servers`.
+// The packed package in what bundles servers, without configuration: each is built, and runs in
+// another folder. The bundlers are those of the folder `servers`.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";

@@ -136,10 +136,10 @@ pub(super) struct Waiting<T> {
 ///
 /// In both ways a host may stop polling at any time and hand in something else.
 ///
-/// A request that contains a signed transaction and waits for it also
-/// ends once the transaction can never be included any more, with `INVALID_TRANSACTION`: it has
-/// expired, or a final block that came in during the wait has a transaction with the same access
-/// key and at least its nonce. Both need that no block since its base block is missing.
+/// A request that contains a signed transaction and waits for it also ends once the transaction can
+/// never be included any more, with `INVALID_TRANSACTION`: it has expired, or a final block that
+/// came in during the wait has a transaction with the same access key and at least its nonce. Both
+/// need that no block since its base block is missing.
 pub struct Endpoint<T = ()> {
     engine: Engine,
     pub(super) wait_config: WaitConfig,

@@ -155,8 +155,9 @@ impl IncludedNonce {
     }
 }
 
-/// A name for an access key of an account, of the same length for keys of all schemes; the nonces of
-/// a gas key count as access keys of their own
+/// A name for an access key of an account, of the same length for keys of all schemes
+///
+/// The nonces of a gas key count as access keys of their own.
 fn access_key(signer: &str, public_key: &str, nonce_index: Option<u16>) -> CryptoHash {
     CryptoHash::digest(format!("{signer} {public_key} {nonce_index:?}").as_bytes())
 }

@@ -1,12 +1,13 @@
-//! The waits by signed transaction of an endpoint, indexed by what makes a transaction invalid.
+//! The waits by signed transaction of an endpoint, and what a block says of each.
 //!
 //! A block wakes a wait when the head passes the last height of its transaction, when its base
 //! block joins the chain or blocks leave it, and when a transaction that has used the nonce becomes
 //! final. While none waits, a block costs nothing but its place among the last few, which are kept.
-//! Otherwise kept are the waits, and the nonces of their access keys in blocks that are not final.
-//! A wake-up decides nothing: the request is evaluated again.
+//! Otherwise it costs a comparison with each wait, and kept are the waits, and the nonces of their
+//! access keys in blocks that are not final. A wake-up decides nothing: the request is evaluated
+//! again.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
@@ -27,23 +28,11 @@ const MAX_RECENT: usize = 8;
 pub(super) struct ValidityMap {
     requests: HashMap<RequestHandle, Vec<Entry>, HashBuilder>,
     access_keys: HashMap<CryptoHash, KeyState, HashBuilder>,
-    index: BTreeSet<(Cause, RequestHandle)>,
     /// The access keys and nonces in blocks that are not final
     unfinal: Vec<(CryptoHash, UsedNonce)>,
     last_final: Option<BlockHeight>,
     /// The blocks of the last updates, with the generation after each
     recent: VecDeque<(u64, Arc<Vec<JoinedBlock>>)>,
-}
-
-/// What makes a transaction invalid, or decides whether it is
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Cause {
-    /// A head above this height
-    Height(BlockHeight),
-    /// That this base block joins the chain, or that blocks leave it
-    Base(CryptoHash),
-    /// A final transaction with this access key and at least this nonce
-    Nonce(CryptoHash, Nonce),
 }
 
 /// A call of a request
@@ -52,20 +41,6 @@ struct Entry {
     access_key: CryptoHash,
     nonce: Nonce,
     wakes_on: WakesOn,
-}
-
-impl Entry {
-    /// The causes that the call is indexed by
-    fn causes(&self) -> impl Iterator<Item = Cause> {
-        let nonce = Cause::Nonce(self.access_key, self.nonce);
-        let (cause, nonce) = match self.wakes_on {
-            WakesOn::Nothing => (None, None),
-            WakesOn::Height(height) => (Some(Cause::Height(height)), Some(nonce)),
-            WakesOn::Base(base) => (Some(Cause::Base(base)), Some(nonce)),
-            WakesOn::NonceOnly => (None, Some(nonce)),
-        };
-        cause.into_iter().chain(nonce)
-    }
 }
 
 /// An access key that is waited for
@@ -104,9 +79,6 @@ impl ValidityMap {
         if entries.is_empty() {
             return (request, false);
         }
-        for cause in entries.iter().flat_map(Entry::causes) {
-            self.index.insert((cause, handle));
-        }
         self.requests.insert(handle, entries);
         let is_changed = self.set_used(&mut request);
         (request, is_changed)
@@ -115,9 +87,6 @@ impl ValidityMap {
     /// Removes a request, if it is there
     pub(super) fn remove(&mut self, handle: RequestHandle) {
         for entry in self.requests.remove(&handle).unwrap_or_default() {
-            for cause in entry.causes() {
-                self.index.remove(&(cause, handle));
-            }
             if let Some(key) = self.access_keys.get_mut(&entry.access_key) {
                 key.calls -= 1;
                 if key.calls == 0 {
@@ -149,42 +118,47 @@ impl ValidityMap {
             for (_, blocks) in &mut self.recent {
                 Arc::make_mut(blocks).retain(|block| block.point.height <= root);
             }
-            // A gap may have left the chain.
-            self.wake(
-                Cause::Base(CryptoHash::ZERO),
-                Cause::Base(CryptoHash::new([0xff; 32])),
-                &mut woken,
-            );
-        }
-        for JoinedBlock { point, .. } in update.joined.iter() {
-            self.wake(Cause::Base(point.hash), Cause::Base(point.hash), &mut woken);
-        }
-        if let Some(head) = update.joined.last() {
-            // Heights come first.
-            let passed = self.index.range(..(Cause::Height(head.point.height), FIRST));
-            for entry in passed.copied().collect::<Vec<_>>() {
-                self.index.remove(&entry);
-                woken.push(entry.1);
-            }
         }
         self.last_final = update.last_final;
+        let mut used = Vec::new();
         if self.access_keys.is_empty() {
             self.unfinal.clear();
         } else {
             self.add_nonces(&update.joined, None);
-            self.finalize(&mut woken);
+            used = self.finalize();
         }
+        let head = update.joined.last().map(|block| block.point.height);
+        for (handle, entries) in &mut self.requests {
+            for entry in entries {
+                let is_used = used
+                    .iter()
+                    .any(|(key, nonce)| *key == entry.access_key && *nonce >= entry.nonce);
+                let is_woken = match entry.wakes_on {
+                    WakesOn::Nothing => false,
+                    WakesOn::NonceOnly => is_used,
+                    WakesOn::Height(last) if head.is_some_and(|head| head > last) => {
+                        entry.wakes_on = WakesOn::NonceOnly;
+                        true
+                    }
+                    WakesOn::Height(_) => is_used,
+                    // A gap may have left the chain.
+                    WakesOn::Base(base) => {
+                        is_used
+                            || update.reverted_above.is_some()
+                            || update.joined.iter().any(|block| block.point.hash == base)
+                    }
+                };
+                if is_woken {
+                    woken.push(*handle);
+                }
+            }
+        }
+        woken.sort_unstable();
         if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back((update.generation, Arc::clone(&update.joined)));
         woken
-    }
-
-    /// Adds the requests that are indexed by causes from the first to the last of these
-    fn wake(&self, first: Cause, last: Cause, woken: &mut Vec<RequestHandle>) {
-        let range = self.index.range((first, FIRST)..=(last, LAST));
-        woken.extend(range.map(|(_, handle)| *handle));
     }
 
     /// Counts one more call of an access key; the nonces of the first one are those since this
@@ -201,7 +175,7 @@ impl ValidityMap {
         }
         self.recent = recent;
         // No other request is woken by nonces of a key that is new.
-        self.finalize(&mut Vec::new());
+        self.finalize();
     }
 
     /// Collects the nonces of the access keys that are waited for, or of this one
@@ -218,21 +192,23 @@ impl ValidityMap {
         }
     }
 
-    /// Takes in that blocks are final, and adds the requests that this wakes
-    fn finalize(&mut self, woken: &mut Vec<RequestHandle>) {
-        let Some(last_final) = self.last_final else { return };
-        let (nonces, unfinal) = mem::take(&mut self.unfinal)
-            .into_iter()
-            .partition(|(_, used)| used.height <= last_final);
-        self.unfinal = unfinal;
-        for (access_key, used) in nonces {
-            let Some(key) = self.access_keys.get_mut(&access_key) else { continue };
-            if key.used.is_none_or(|before| used.nonce > before.nonce) {
-                key.used = Some(used);
-                let first = Cause::Nonce(access_key, 0);
-                self.wake(first, Cause::Nonce(access_key, used.nonce), woken);
+    /// Takes in that blocks are final; returns the access keys with a new greatest nonce
+    fn finalize(&mut self) -> Vec<(CryptoHash, Nonce)> {
+        let mut found = Vec::new();
+        let Some(last_final) = self.last_final else { return found };
+        let access_keys = &mut self.access_keys;
+        self.unfinal.retain(|(access_key, used)| {
+            let is_final = used.height <= last_final;
+            if is_final
+                && let Some(key) = access_keys.get_mut(access_key)
+                && key.used.is_none_or(|before| used.nonce > before.nonce)
+            {
+                key.used = Some(*used);
+                found.push((*access_key, used.nonce));
             }
-        }
+            !is_final
+        });
+        found
     }
 
     /// Supplies the nonces that the access keys of a request have used; returns whether one of them
@@ -250,6 +226,3 @@ impl ValidityMap {
         is_changed
     }
 }
-
-const FIRST: RequestHandle = RequestHandle::from_bits(0);
-const LAST: RequestHandle = RequestHandle::from_bits(u64::MAX);

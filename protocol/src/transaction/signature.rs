@@ -1,8 +1,8 @@
 //! Verification of signatures, by the rules of the node for each scheme.
 //!
 //! The rules are consensus: exactly the signatures that a node accepts are valid. Where libraries
-//! differ, comments give the rule of the node. Without the feature `signatures`, the result is known
-//! for ed25519 alone.
+//! differ, comments give the rule of the node. Without the feature `signatures`, the result is
+//! known for ed25519 alone.
 
 use ed25519_dalek::Verifier as _;
 #[cfg(feature = "signatures")]

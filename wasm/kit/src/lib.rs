@@ -1,5 +1,5 @@
-//! The WebAssembly module of the entry `kit` of the npm package `milepost`: the conformance kit, which
-//! checks a host's storage and its archive.
+//! The WebAssembly module of the entry `kit` of the npm package `milepost`: the conformance kit,
+//! which checks a host's storage and its archive.
 //!
 //! A module of its own, because it is for development, and a third of the engine's size. The kit is
 //! that of the engine. Each of its calls is handed out, and the answer handed in when the host has

@@ -1,5 +1,5 @@
-// The entry `milepost/kit`: the conformance checks of a host's storage and archive, to run before an
-// endpoint relies on them. By a module of its own, for development.
+// The entry `milepost/kit`: the conformance checks of a host's storage and archive, to run before
+// an endpoint relies on them. By a module of its own, for development.
 //
 // The kit is that of the engine, which names the next call. A call whose result is no promise is
 // answered at once, and so are several of them in one turn: an endpoint could read as often.

@@ -16,7 +16,7 @@ import { errorOf } from "./error-text.js";
 
 /**
  * @typedef {object} Glue
- * @property {(answer: Uint8Array, proof: Uint8Array, transaction: Uint8Array, block: Uint8Array) => string} verify_answer
+ * @property {(...texts: [Uint8Array, Uint8Array, Uint8Array, Uint8Array]) => string} verify_answer
  * @property {(input: { module: WebAssembly.Module }) => unknown} initSync
  * @property {() => string} version
  */

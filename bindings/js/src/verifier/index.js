@@ -1,8 +1,8 @@
-// The entry `milepost/verifier`: block messages are checked against their own hashes, and answers by
-// their proofs, by a module of its own. Without the engine.
+// The entry `milepost/verifier`: block messages are checked against their own hashes, and answers
+// by their proofs, by a module of its own. Without the engine.
 //
-// Each verifier of blocks is an instance of the module: it keeps what the blocks of one chain confirm,
-// and after a panic it cannot be used any more.
+// Each verifier of blocks is an instance of the module: it keeps what the blocks of one chain
+// confirm, and after a panic it cannot be used any more.
 
 import { glue } from "../../build/verifier/glue.js";
 import { fileHint, instantiateBeside, panicError } from "../core/compile.js";
