@@ -22,6 +22,8 @@ mod links;
 mod merkle;
 mod message;
 mod outcome;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{
     KnownHashes, MAX_PROOF_HEADERS, ProvenAnswer, ProvenOutcome, ProvenStatus, Unprovable,
