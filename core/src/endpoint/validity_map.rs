@@ -50,6 +50,8 @@ struct KeyState {
     calls: usize,
     /// The greatest nonce in a final block since the first of them waits
     used: Option<UsedNonce>,
+    /// Whether the newest update made it so
+    is_new: bool,
 }
 
 impl ValidityMap {
@@ -120,19 +122,20 @@ impl ValidityMap {
             }
         }
         self.last_final = update.last_final;
-        let mut used = Vec::new();
         if self.access_keys.is_empty() {
             self.unfinal.clear();
         } else {
+            self.access_keys.values_mut().for_each(|key| key.is_new = false);
             self.add_nonces(&update.joined, None);
-            used = self.finalize();
+            self.finalize();
         }
+        let access_keys = &self.access_keys;
         let head = update.joined.last().map(|block| block.point.height);
         for (handle, entries) in &mut self.requests {
             for entry in entries {
-                let is_used = used
-                    .iter()
-                    .any(|(key, nonce)| *key == entry.access_key && *nonce >= entry.nonce);
+                let is_used = access_keys.get(&entry.access_key).is_some_and(|key| {
+                    key.is_new && key.used.is_some_and(|used| used.nonce >= entry.nonce)
+                });
                 let is_woken = match entry.wakes_on {
                     WakesOn::Nothing => false,
                     WakesOn::NonceOnly => is_used,
@@ -192,10 +195,9 @@ impl ValidityMap {
         }
     }
 
-    /// Takes in that blocks are final; returns the access keys with a new greatest nonce
-    fn finalize(&mut self) -> Vec<(CryptoHash, Nonce)> {
-        let mut found = Vec::new();
-        let Some(last_final) = self.last_final else { return found };
+    /// Moves the nonces of final blocks to their access keys
+    fn finalize(&mut self) {
+        let Some(last_final) = self.last_final else { return };
         let access_keys = &mut self.access_keys;
         self.unfinal.retain(|(access_key, used)| {
             let is_final = used.height <= last_final;
@@ -203,12 +205,10 @@ impl ValidityMap {
                 && let Some(key) = access_keys.get_mut(access_key)
                 && key.used.is_none_or(|before| used.nonce > before.nonce)
             {
-                key.used = Some(*used);
-                found.push((*access_key, used.nonce));
+                (key.used, key.is_new) = (Some(*used), true);
             }
             !is_final
         });
-        found
     }
 
     /// Supplies the nonces that the access keys of a request have used; returns whether one of them
