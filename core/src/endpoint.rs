@@ -24,12 +24,16 @@ mod engine;
 mod engine_tests;
 mod evaluation;
 mod fast_path;
+#[cfg(all(test, feature = "archive"))]
+mod finality_tests;
 mod newest;
 mod operation;
 mod output;
 #[cfg(test)]
 mod output_tests;
 mod pending_request;
+#[cfg(all(test, feature = "archive"))]
+mod query_tests;
 mod request_options;
 mod request_query;
 mod response;

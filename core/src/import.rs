@@ -14,8 +14,6 @@ mod content;
 mod double_tests;
 mod doubles;
 mod finality;
-#[cfg(all(test, feature = "archive"))]
-mod finality_tests;
 mod finalize;
 mod message;
 mod overlay;

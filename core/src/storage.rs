@@ -15,8 +15,6 @@ mod key;
 mod memory;
 mod optimistic;
 mod query;
-#[cfg(all(test, feature = "archive"))]
-mod query_tests;
 pub(crate) mod restartable;
 mod row;
 #[doc(hidden)]

@@ -1,5 +1,7 @@
 //! Calls of the engine over rows made here: where a receipt comes from, and responses that are
 //! appended.
+//!
+//! Each is one call over a few rows; sequences of blocks and requests are tested elsewhere.
 
 use alloc::format;
 use alloc::string::String;

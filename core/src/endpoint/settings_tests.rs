@@ -1,5 +1,7 @@
 //! Settings and options that change one member each, what a storage knows about its chain, and the
 //! count of watches.
+//!
+//! A setting that has no effect, or one on another member, fails here.
 
 use alloc::string::ToString as _;
 

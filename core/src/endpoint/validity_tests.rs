@@ -1,5 +1,7 @@
 //! When waits by signed transaction are woken, and what they are answered with: one transaction of
 //! the practice chain, over rows and updates made here.
+//!
+//! The rules of expiry and of used nonces are tried at their limits, on both sides.
 
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -1,4 +1,6 @@
 //! The rows of a block, and what is wrong with one, with literal members and places.
+//!
+//! Transactions, receipts and outcomes are the smallest that are valid.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,5 +1,7 @@
 //! The calls of a check, which are the same in each run and each language, and what its two writers
 //! do, one at a time.
+//!
+//! The digests are literals: a change of a key, a row or an order is a change of the kit.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;

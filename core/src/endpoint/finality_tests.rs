@@ -1,14 +1,20 @@
 //! Chains that are made final, and blocks that retention keeps until they are archived.
+//!
+//! Each condition is tried alone, at its limit and beside it, over blocks without transactions.
 
 use alloc::format;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use super::*;
 use crate::archive::{ArchiveWriter, MemoryArchive, WriterId};
 use crate::endpoint::Engine;
+use crate::import::{
+    ArchiveFloor, BlockHeader, BlockPosition, FinalityImport, FinalityRule, ImportSettings,
+    ImportSummary, MessageBuilder, Retention,
+};
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::storage::{MemoryStorage, Storage as _, run};
+use crate::storage::rows::{BlockPoint, ChainRecord};
+use crate::storage::{Batch, MemoryStorage, Storage as _, run};
 
 fn hash(height: BlockHeight) -> CryptoHash {
     CryptoHash::digest(&height.to_le_bytes())

@@ -4,13 +4,13 @@
 use alloc::string::ToString as _;
 use alloc::vec;
 
-use super::*;
 use crate::archive::{ArchiveWriter, MemoryArchive, WriterId};
 use crate::config::{BlockReference, ConfigImport, ConfigQuery, Finality};
 use crate::endpoint::{ChainQuery, Engine, RequestQuery, Settings};
 use crate::import::{BlockImport, FinalityImport, ImportSettings, MessageBuilder};
 use crate::primitives::CryptoHash;
 use crate::status::{ProofEnd, ProofQuery, StatusQuery, SummaryQuery};
+use crate::storage::{Batch, Key, MemoryStorage, Query, Snapshot as _, Step, Storage as _, Table};
 
 /// Runs a query over an empty storage, with a row too many each time before the right number
 fn check<Q: Query>(name: &str, mut query: Q, restarts: bool) {
