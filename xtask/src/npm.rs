@@ -43,9 +43,10 @@ const PAGE: Module = Module::new("milepost-wasm-verifier", "--no-default-feature
 /// The module of a test, which panics on request
 const PANIC: Module = Module::new("milepost-wasm", "--features internal-test-panic", "build/panic");
 
-/// Test files that judge what is published: its size, and what browsers and bundlers of servers do
-/// with it
-const OF_PUBLISHED: [&str; 3] = ["size.test.js", "chromium.test.js", "servers.test.js"];
+/// Test files that judge what is published: its size, and what browsers do with it
+const OF_PUBLISHED: [&str; 2] = ["size.test.js", "chromium.test.js"];
+/// The test file of bundles that are built for servers
+const OF_BUNDLES: &str = "servers.test.js";
 
 /// How modules are built
 #[derive(Clone, Copy)]
@@ -78,14 +79,20 @@ pub(crate) fn test() -> Result<(), String> {
     Build::Development.modules(&MODULES)?;
     Build::Development.modules(&[PANIC])?;
     run(node().arg("build.js").env("MILEPOST_UNOPTIMIZED", "1"))?;
-    run_tests(programs, |name| !OF_PUBLISHED.contains(&name))
+    run_tests(programs, |name| !OF_PUBLISHED.contains(&name) && name != OF_BUNDLES)
 }
 
 /// Builds the package as it is published, and runs its tests and those of its size and in a browser
 pub(crate) fn test_published() -> Result<(), String> {
     build()?;
     Build::Published.modules(&[PANIC])?;
-    run_tests(test_programs()?, |_| true)
+    run_tests(test_programs()?, |name| name != OF_BUNDLES)
+}
+
+/// Packs the package as it is published, and runs the bundles that are built with it for servers
+pub(crate) fn test_bundles() -> Result<(), String> {
+    build()?;
+    run_tests(test_programs()?, |name| name == OF_BUNDLES)
 }
 
 /// Builds the server, and the feed with faults that tests follow; the variables that name them

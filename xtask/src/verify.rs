@@ -66,8 +66,8 @@ const CHECKS: &[Check] = &[
     check("gate", Change, 2, "gate", "protocol/ core/ benches/",
         "instructions of ten hot paths, within 3 %",
         Function(gate::check)),
-    check("npm", Change, 10, "npm sources browser bundlers", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
-        "the npm package as it is published: sizes, and all tests in Node.js, a browser and bundles",
+    check("npm", Change, 7, "npm sources browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
+        "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
     check("page", Change, 5, "page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/verifier/",
         "the page, in a browser with a running server",
@@ -89,6 +89,9 @@ const CHECKS: &[Check] = &[
     check("cluster", Change, 3, "cassandra", "stores/cassandra/ testkit/cluster/ core/src/archive/",
         "an archive in a node of Cassandra that is started for it",
         Function(cluster::test)),
+    check("bundles", Release, 6, "npm sources browser bundlers", "",
+        "the npm package in bundles for servers: Next.js, ncc, wrangler",
+        Function(npm::test_bundles)),
     check("full-disk", Release, 2, "", "",
         "a store and an archive on a file system of 64 MB that is full for a while; as root",
         Tests("--test program -- --ignored full_disk:: --nocapture")),
@@ -212,7 +215,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode, String> {
 }
 
 /// Checks whose tests run in Node.js
-const FORMATS_OF_NODE: [&str; 3] = ["npm", "page", "clients"];
+const FORMATS_OF_NODE: [&str; 4] = ["npm", "bundles", "page", "clients"];
 
 /// Runs one check in this process, if there is one of this name
 pub(crate) fn run_step(name: &str) -> Option<Result<(), String>> {

@@ -21,7 +21,7 @@ impl Verifier {
     /// Checks a block message
     ///
     /// Returns the result and the hash that the header states, if it can be read, with a space
-    /// after each, and what is missing or wrong as [`error_text`] writes it.
+    /// after each, and what is missing or wrong as `error_text` writes it.
     pub fn check(&mut self, message: &[u8]) -> String {
         let check = check_block(message);
         let (result, error) = match self.0.verify(&check) {

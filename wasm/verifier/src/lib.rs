@@ -25,7 +25,7 @@ pub fn version() -> String {
 
 /// Checks an answer by its proof and the texts of the hashes that are known
 ///
-/// Returns the JSON of what is proven, or an error as [`error_text`] writes it.
+/// Returns the JSON of what is proven, or an error as `error_text` writes it.
 #[wasm_bindgen]
 pub fn verify_answer(answer: &[u8], proof: &[u8], transaction: &[u8], block: &[u8]) -> String {
     let known = known_hashes(transaction, block);
