@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind};
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Conflict`] if two of them differ in content otherwise; of several, as
+/// [`ErrorKind::Conflict`] if two of them differ in content otherwise, and those of
 /// [`Envelope::decode`](super::Envelope::decode).
 pub fn served_row(key: &Key, rows: impl IntoIterator<Item = Row>) -> Result<Option<Row>, Error> {
     let mut rows = rows.into_iter();
@@ -25,6 +25,7 @@ pub fn served_row(key: &Key, rows: impl IntoIterator<Item = Row>) -> Result<Opti
             served = row;
         }
     }
+    content_hash(&served).map_err(|error| error.at(format_args!("{key:?}")))?;
     Ok(Some(served))
 }
 

@@ -335,7 +335,7 @@ unsafe extern "C" fn put_many(
         }
         let mut kept = host.rows.lock().expect("no panic");
         for row in slice::from_raw_parts(rows, rows_len) {
-            assert_eq!(row.content.len, 33);
+            assert_eq!(row.content.len, 32);
             kept.insert(bytes(row.key).to_vec(), bytes(row.row).to_vec());
         }
         0

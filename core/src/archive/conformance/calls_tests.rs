@@ -57,17 +57,17 @@ fn every_run_makes_the_same_calls() {
     assert_eq!(
         found,
         [
-            (14, 7, "EUwyhf"),
-            (15, 49, "ByXCDq"),
+            (14, 7, "HZjxRw"),
+            (15, 49, "62Cigb"),
             (8, 6600, "GUQTdg"),
-            (2, 160, "HbrJBX"),
+            (2, 160, "2Qzs5a"),
             (16, 16, "8tchaH"),
-            (49, 770, "BC4EqT"),
+            (49, 770, "Bw85vU"),
             (3, 15, "HSBLms"),
             (17, 23, "BGy5St"),
-            (12, 16, "DEKN27"),
-            (77, 875, "7c9SMN"),
-            (476, 784, "ARkyxS"),
+            (12, 16, "EXB746"),
+            (77, 875, "E9v3me"),
+            (476, 784, "DyziZd"),
             (29, 453, "85VLu1"),
         ]
     );
