@@ -177,3 +177,35 @@ impl core::error::Error for Error {
         Some(source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn kinds_have_their_numbers() {
+        let kinds = [ErrorKind::Syntax, ErrorKind::Schema, ErrorKind::Version, ErrorKind::Conflict];
+        assert_eq!(kinds.map(ErrorKind::code), [1, 2, 9, 10]);
+    }
+
+    #[test]
+    fn the_text_has_the_path_and_the_offset_that_are_known() {
+        let error = || Error::new(ErrorKind::Value, "wrong");
+        assert_eq!(error().to_string(), "wrong");
+        assert_eq!(error().with_offset(7).to_string(), "byte 7: wrong");
+        assert_eq!(error().at("a").to_string(), "a: wrong");
+        assert_eq!(error().at("[1]").at("a").with_offset(7).to_string(), "a[1]: wrong (byte 7)");
+        assert_eq!(error().at("b").at("a").at("").path(), "a.b");
+    }
+
+    #[test]
+    fn the_source_is_the_error_that_caused_it() {
+        let cause = Error::new(ErrorKind::Storage, "full");
+        assert!(cause.source().is_none());
+        let error = Error::new(ErrorKind::Storage, "put").with_source(cause.clone());
+        assert_eq!(error.source().unwrap().to_string(), "full");
+        assert_eq!(error, Error::new(ErrorKind::Storage, "put"), "sources are not compared");
+    }
+}

@@ -58,8 +58,8 @@ pub struct CheckedConfig {
 /// assert_eq!(checked.genesis_height, 7);
 ///
 /// let retyped = file.replace('}', r#", "epoch_length": [5]}"#);
-/// let type mismatches = check(&retyped, false).unwrap().type_mismatches;
-/// assert_eq!((type mismatches.count, type mismatches.first.unwrap().path()), (1, "epoch_length"));
+/// let type_mismatches = check(&retyped, false).unwrap().type_mismatches;
+/// assert_eq!((type_mismatches.count, type_mismatches.first.unwrap().path()), (1, "epoch_length"));
 /// assert_eq!(check(&retyped, true).unwrap_err().path(), "epoch_length");
 /// ```
 pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
