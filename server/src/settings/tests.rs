@@ -98,7 +98,7 @@ fn an_option_gives_the_same_arguments_from_each_place() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("milepost.toml");
     let all = all_commands();
-    assert!(options(serve(&all)).count() > 50);
+    assert!(options(serve(&all)).count() > 40);
     for (name, argument) in options(serve(&all)) {
         let (arguments, variable, value) = match argument.get_action() {
             ArgAction::SetTrue => (vec![format!("--{name}")], "true", "true"),

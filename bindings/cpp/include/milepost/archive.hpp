@@ -215,7 +215,7 @@ struct ArchiveStatus {
     std::uint64_t exported_transactions = 0;  ///< archived by this engine since it was created
     std::uint64_t failures = 0;               ///< times that the archive failed after an import
     std::string failure;                      ///< why the last time failed; empty if it did not
-    std::uint64_t evicted_blocks = 0;            ///< forgotten although they are not archived
+    std::uint64_t evicted_blocks = 0;         ///< forgotten although they are not archived
     /// Heights at which every transaction is in the archive, ascending
     std::vector<HeightRange> complete;
 };
