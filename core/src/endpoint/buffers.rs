@@ -60,9 +60,8 @@ impl Buffers {
                 return RequestState::Ready(kind);
             }
         };
-        let is_checked = status.is_none() && attempt.is_signed();
-        let is_checked = is_checked || call.depends_on_shards(status.as_ref(), settings);
-        if is_checked {
+        let is_unknown = status.is_none() && attempt.is_signed();
+        if is_unknown || call.depends_on_shards(status.as_ref(), settings) {
             let walk = status.and_then(|status| status.into_buffers());
             self.walk = walk.unwrap_or_else(|| query.into_buffers());
             let call = call.start(settings, attempt);

@@ -8,7 +8,6 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use core::panic::UnwindSafe;
 
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
@@ -155,8 +154,7 @@ pub struct Endpoint<T = ()> {
 }
 
 /// A reader of block messages, and perhaps of what their hashes prove
-type ReadBlock =
-    dyn FnMut(&[u8], ImportSettings) -> Result<BlockImport, Error> + Send + Sync + UnwindSafe;
+type ReadBlock = dyn FnMut(&[u8], ImportSettings) -> Result<BlockImport, Error> + Send + Sync;
 
 impl<T> core::fmt::Debug for Endpoint<T> {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -179,7 +177,7 @@ impl<T> Endpoint<T> {
             operations: Operations::new(),
             outputs: VecDeque::new(),
             stopping: false,
-            validity: ValidityMap::default(),
+            validity: ValidityMap::new(wait_config.hash_seed),
             read_block: Box::new(BlockImport::new),
             #[cfg(feature = "watch")]
             watches: Watches::new(wait_config.hash_seed),
@@ -193,7 +191,9 @@ impl<T> Endpoint<T> {
     #[must_use]
     pub fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
         let mut verifier = BlockVerifier::new(mode);
-        self.read_block = Box::new(move |message, settings| verifier.read(message, settings).1);
+        self.read_block = Box::new(move |message, settings| {
+            BlockImport::verified(message, settings, &mut verifier)
+        });
         self
     }
 
@@ -462,8 +462,7 @@ impl<T> Endpoint<T> {
             if let Some((handle, progress)) = self.operations.advance() {
                 self.take(handle, progress);
             } else if let Some(wakeup) = self.waiters.poll_wakeup() {
-                let Waiting { request, evaluator, tag } = wakeup.request;
-                let mut request = request;
+                let Waiting { mut request, evaluator, tag } = wakeup.request;
                 self.validity.set_used(&mut request);
                 let end_reason = match wakeup.expired {
                     _ if self.stopping => Some(EndReason::Shutdown),

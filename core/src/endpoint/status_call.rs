@@ -127,8 +127,8 @@ impl StatusCall {
         attempt: &Attempt,
         settings: &Settings,
     ) -> bool {
-        let is_checked = status.is_none() && self.base_to_check(attempt).is_some();
-        is_checked || self.depends_on_shards(status, settings)
+        let has_base = status.is_none() && self.base_to_check(attempt).is_some();
+        has_base || self.depends_on_shards(status, settings)
     }
 
     /// Whether it has to be known which shards are tracked before the call can be answered

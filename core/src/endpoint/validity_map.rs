@@ -27,7 +27,10 @@ const MAX_RECENT: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct ValidityMap {
     requests: HashMap<RequestHandle, Vec<Entry>, HashBuilder>,
+    /// By their salted names: clients choose access keys, and could make their hashes collide
     access_keys: HashMap<CryptoHash, KeyState, HashBuilder>,
+    /// The salt of the names, which clients do not know
+    hash_seed: u64,
     /// The access keys and nonces in blocks that are not final
     unfinal: Vec<(CryptoHash, UsedNonce)>,
     last_final: Option<BlockHeight>,
@@ -55,6 +58,16 @@ struct KeyState {
 }
 
 impl ValidityMap {
+    /// An empty map; `hash_seed` is that of [`WaiterMap::new`](crate::waiting::WaiterMap::new)
+    pub(super) fn new(hash_seed: u64) -> Self {
+        Self { hash_seed, ..Self::default() }
+    }
+
+    /// The name of an access key here
+    pub(super) fn salted(&self, access_key: CryptoHash) -> CryptoHash {
+        CryptoHash::digest(&[&self.hash_seed.to_le_bytes()[..], access_key.as_bytes()].concat())
+    }
+
     /// Takes in what a request waits for that was evaluated at this generation; returns whether it
     /// has to be evaluated again, because a nonce is found to be used
     ///
@@ -68,7 +81,7 @@ impl ValidityMap {
         let entries: Vec<Entry> = request
             .validities_mut()
             .map(|validity| Entry {
-                access_key: validity.access_key(),
+                access_key: self.salted(validity.access_key()),
                 nonce: validity.nonce(),
                 wakes_on: validity.wakes_on(),
             })
@@ -187,6 +200,7 @@ impl ValidityMap {
             let Some(IncludedNonce { access_key, used }) = IncludedNonce::read(row) else {
                 continue;
             };
+            let access_key = self.salted(access_key);
             if self.access_keys.contains_key(&access_key)
                 && only.is_none_or(|only| only == access_key)
             {
@@ -219,7 +233,7 @@ impl ValidityMap {
             return is_changed;
         }
         for validity in request.validities_mut() {
-            let key = self.access_keys.get(&validity.access_key());
+            let key = self.access_keys.get(&self.salted(validity.access_key()));
             let used = key.and_then(|key| key.used);
             is_changed |= validity.set_used(used);
         }

@@ -177,7 +177,7 @@ const HANDLE: RequestHandle = RequestHandle::from_bits(7);
 
 impl Run {
     fn new() -> Self {
-        Self { map: ValidityMap::default(), signed: signed(), generation: 5 }
+        Self { map: ValidityMap::new(7), signed: signed(), generation: 5 }
     }
 
     /// Adds the wait over these rows, as evaluated at this generation; returns whether a used nonce
@@ -329,4 +329,11 @@ fn a_request_that_comes_late_gets_the_nonces_of_the_last_eight_updates() {
         run.map.remove(HANDLE);
         assert_eq!(run.insert(Some(50), None, 5), expected, "{reverted_above:?} {blocks}");
     }
+}
+
+#[test]
+fn names_of_access_keys_depend_on_the_seed() {
+    let names = [1, 2].map(|seed| ValidityMap::new(seed).salted(CryptoHash::ZERO));
+    assert_ne!(names[0], names[1]);
+    assert_eq!(names[0], ValidityMap::new(1).salted(CryptoHash::ZERO));
 }
