@@ -25,7 +25,7 @@ use crate::service::Service;
 use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
-pub(crate) use practice::{PRACTICE, PracticeFeed};
+pub(crate) use practice::{PRACTICE, PRACTICE_SEED, PracticeFeed};
 pub(crate) use progress::Progress;
 
 /// What a feed imported

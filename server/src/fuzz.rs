@@ -73,8 +73,9 @@ pub fn serve(
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let store = Store::with_rows(rows.clone());
-        let wait = WaitConfig::default().with_timeout(10_000).with_hash_seed(1);
-        let service = Service::new(engine, store, ImportSettings::default(), wait, 100);
+        let wait =
+            WaitConfig::default().with_timeout(10_000).with_max_waiting(100).with_hash_seed(1);
+        let service = Service::new(engine, store, ImportSettings::default(), wait);
         let service = Arc::new(service);
         tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
         tokio::spawn(watching::run(Arc::clone(&service)));

@@ -1,7 +1,7 @@
 //! The status of a transaction as text: a tree of receipts, one line per outcome.
 //!
-//! Renders any response of a node: a member that is missing is left out, one of another type is
-//! shown as it is. Control characters of text from the chain are replaced, so it cannot control
+//! Renders any response of a node: a member that is missing is `null`, one of another type is shown
+//! as it is. Control characters of text from the chain are replaced, so it cannot control
 //! the terminal. The walk uses its own stack and shows each receipt once.
 
 use std::collections::{HashMap, HashSet};

@@ -105,7 +105,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
     let import_settings = args.feed.import_settings(finality);
-    let service = Service::new(engine, store, import_settings, WaitConfig::default(), 0);
+    let service = Service::new(engine, store, import_settings, WaitConfig::default());
     let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());
     let service = Arc::new(service.with_archive(archive.clone()));
     let _guard = runtime.enter();
@@ -176,7 +176,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     // What comes in while it serves is checked: proofs need it.
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
-    let service = Service::new(engine, store, import_settings, wait_config, args.max_waiting);
+    let service = Service::new(engine, store, import_settings, wait_config);
     // The transaction of the README, and that of the start, stay known as long as the server runs.
     let keeps_start = is_memory && matches!(live, Live::Practice(_));
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
@@ -505,7 +505,7 @@ mod tests {
         let options =
             ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
         let archive = first_blocks_archive(options, PracticeFeed::kept_height()).unwrap();
-        let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
+        let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
         let service = Arc::new(service.with_archive(Some(Arc::clone(&archive))));
         let chain = service.chain_status_blocking().unwrap();
         let practice = PracticeFeed::start(&service, 1, &chain).unwrap();

@@ -7,13 +7,11 @@ use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::{ArchiveLocation, ArchiveOptions};
 use crate::cli::{FollowArgs, ServeArgs};
+use crate::feed::PRACTICE_SEED;
 use crate::follow::Follow;
 use crate::serve;
 use crate::stored_chain::NewBlocks;
 use crate::value_parsers::{FeedName, StoreLocation};
-
-/// The seed of the practice chain, unless `--follow practice:SEED` gives one
-pub(crate) const DEFAULT_SEED: u64 = 1;
 
 /// Checks the options of `serve` together, after the value of each; opens and makes nothing
 ///
@@ -77,7 +75,7 @@ impl Live {
             let is_demo = !lasts && args.blocks.is_empty() && args.feed.configs.is_none();
             return Ok(match Follow::new(&urls, &args.follow, &args.feed, args.max_wait)? {
                 Some(follow) => Self::Feed(Box::new(follow)),
-                None if is_demo => Self::Practice(DEFAULT_SEED),
+                None if is_demo => Self::Practice(PRACTICE_SEED),
                 None => Self::None,
             });
         };

@@ -96,7 +96,6 @@ impl Service {
         store: Store,
         import_settings: ImportSettings,
         wait_config: WaitConfig,
-        max_watches: usize,
     ) -> Self {
         // A store that cannot be read fails every request, each of which says so.
         let head = engine.chain_status(&store.snapshot()).ok().and_then(|chain| chain.head);
@@ -105,7 +104,7 @@ impl Service {
             wait_timeout: Duration::from_millis(wait_config.timeout),
             endpoint: SharedEndpoint::new(Endpoint::new(engine, wait_config)),
             start: Instant::now(),
-            watching: Watching::new(max_watches, wait_config.hash_seed),
+            watching: Watching::new(wait_config.max_waiting, wait_config.hash_seed),
             earlier_timeout: Notify::new(),
             engine,
             store,

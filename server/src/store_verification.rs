@@ -108,7 +108,7 @@ mod tests {
         options.verify_bytes = verify_bytes;
         let store = Store::open_with(&StoreLocation::File(path.to_owned()), &options).unwrap();
         let (engine, settings) = (Engine::default(), ImportSettings::default());
-        Arc::new(Service::new(engine, store, settings, WaitConfig::default(), 0))
+        Arc::new(Service::new(engine, store, settings, WaitConfig::default()))
     }
 
     fn verified_bytes(service: &Service) -> u64 {

@@ -14,8 +14,7 @@ use milepost::import::{FinalityRule, Retention};
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
-use crate::feed::PRACTICE;
-use crate::serve_options::DEFAULT_SEED;
+use crate::feed::{PRACTICE, PRACTICE_SEED};
 
 /// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -156,9 +155,9 @@ impl FromStr for FeedName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.strip_prefix(PRACTICE).map(|rest| rest.strip_prefix(':').ok_or(rest)) {
-            Some(Err("")) => Ok(Self::Practice(DEFAULT_SEED)),
-            Some(Ok(seed)) => {
+        match text.split_once(':') {
+            None if text == PRACTICE => Ok(Self::Practice(PRACTICE_SEED)),
+            Some((PRACTICE, seed)) => {
                 let error = |_| format!("`{seed}` is not a seed, a number of up to 64 bits");
                 seed.parse().map(Self::Practice).map_err(error)
             }

@@ -122,7 +122,7 @@ mod tests {
         let exporter = Arc::new(Exporter::new(lookups, options));
         let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
         let store = Store::open(&StoreLocation::Memory).unwrap();
-        let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 10);
+        let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
         (service.with_archive(Some(Arc::clone(&exporter))), exporter)
     }
 

@@ -344,7 +344,7 @@ impl Exporter {
         Ok(is_complete)
     }
 
-    /// Warns of heights that the store has forgotten_heights, and the archive too
+    /// Warns of heights that the store has forgotten, and the archive too
     fn warn_of_missing(&self, service: &Service) -> Result<(), Error> {
         let Some(earliest) = service.chain_status_blocking()?.earliest else { return Ok(()) };
         let archived = self.lookups.read_union()?.heights;
@@ -427,8 +427,8 @@ impl Exporter {
         counter(out, "archive_export_failures_total", failures, &self.failures);
         let removed = "Keys whose rows were removed, because their heights are not kept";
         counter(out, "archive_removed_keys_total", removed, &self.removed_keys);
-        let shed = "Blocks that the store forgot although they were not archived";
-        counter(out, "archive_evicted_blocks_total", shed, &self.evicted_blocks);
+        let evicted = "Blocks that the store forgot although they were not archived";
+        counter(out, "archive_evicted_blocks_total", evicted, &self.evicted_blocks);
     }
 }
 

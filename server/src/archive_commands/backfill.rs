@@ -223,7 +223,7 @@ fn fill(
     let store = Store::open(&StoreLocation::Memory).map_err(|error| error.to_string())?;
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);
-    let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
+    let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
     let options = ArchiveOptions {
         writes: true,
         max_blocks: MAX_BLOCKS,

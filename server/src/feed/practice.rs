@@ -19,6 +19,8 @@ use crate::service::Service;
 
 /// The name of the chain, and of its feed
 pub(crate) const PRACTICE: &str = "practice";
+/// The seed of the chain, unless `--follow practice:SEED` gives one
+pub(crate) const PRACTICE_SEED: u64 = 1;
 /// Number of blocks at the start: enough for every milestone and for both protocol versions of the
 /// chain (it is upgraded after two epochs of 50 blocks)
 const INITIAL_BLOCKS: usize = 110;

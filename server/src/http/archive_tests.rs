@@ -60,7 +60,7 @@ fn service_with(
 
 fn plain_service(settings: ImportSettings) -> Service {
     let store = Store::open(&StoreLocation::Memory).unwrap();
-    let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 10);
+    let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
     service.with_verify_mode(VerifyMode::Report)
 }
 

@@ -42,10 +42,13 @@ pub(super) const BODY_LIMIT: usize = 1 << 20;
 pub(super) const MAX_BUFFERED: usize = 4 << 20;
 
 pub(super) fn service() -> Arc<Service> {
-    let store = Store::open(&StoreLocation::Memory).unwrap();
-    let (settings, config) = (ImportSettings::default(), WaitConfig::default());
-    let service = Service::new(Engine::default(), store, settings, config, MAX_WATCHES);
-    let service = Arc::new(service);
+    service_with(WaitConfig::default().with_max_waiting(MAX_WATCHES))
+}
+
+pub(super) fn service_with(config: WaitConfig) -> Arc<Service> {
+    let (store, settings) =
+        (Store::open(&StoreLocation::Memory).unwrap(), ImportSettings::default());
+    let service = Arc::new(Service::new(Engine::default(), store, settings, config));
     tokio::spawn(watching::run(Arc::clone(&service)));
     service
 }

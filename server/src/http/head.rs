@@ -84,7 +84,7 @@ mod tests {
     async fn a_head_is_waited_for_and_not_for_long() {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let (settings, config) = (ImportSettings::default(), WaitConfig::default());
-        let service = Service::new(Engine::default(), store, settings, config, 0);
+        let service = Service::new(Engine::default(), store, settings, config);
         let start = Instant::now();
         assert_eq!(reach(&service, None).await, Ok(()));
         let error = reach(&service, Some(7)).await.unwrap_err();

@@ -12,7 +12,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use milepost::endpoint::ChainStatus;
+use milepost::endpoint::{ChainStatus, WaitConfig};
 use milepost::primitives::CryptoHash;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -21,7 +21,8 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::event_tests::{
-    BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, service, start, until,
+    BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, service, service_with,
+    start, until,
 };
 use crate::service::Service;
 
@@ -302,7 +303,7 @@ async fn responses_that_are_not_read_are_held_up_to_a_limit() {
 
 #[tokio::test]
 async fn requests_at_a_time_on_http2_are_limited_together() {
-    let service = service();
+    let service = service_with(WaitConfig::default());
     let address = start(&service).await;
     let body = r#"{"id":1,"method":"tx","params":["11111111111111111111111111111111","a.near"]}"#;
     let request = || {

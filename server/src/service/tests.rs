@@ -12,7 +12,7 @@ fn service() -> Arc<Service> {
     let store = Store::open(&StoreLocation::Memory).unwrap();
     let engine = Engine::new(Settings::default());
     let (import_settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
-    Arc::new(Service::new(engine, store, import_settings, wait_config, 10))
+    Arc::new(Service::new(engine, store, import_settings, wait_config))
 }
 
 #[tokio::test]

@@ -42,8 +42,6 @@ use crate::{waiting, watching};
 const MAX_STOP: Duration = Duration::from_secs(40);
 /// How long the head may take after the chain has ended, and clients after that
 const MAX_END: Duration = Duration::from_secs(1_200);
-/// Watched transactions, more than all clients watch
-const MAX_WATCHES: usize = 10_000;
 
 /// A run of a seed
 pub(super) struct Run {
@@ -210,7 +208,7 @@ impl Host {
     }
 
     fn service(&self, store: Store) -> Service {
-        Service::new(self.engine, store, self.import_settings, self.wait_config, MAX_WATCHES)
+        Service::new(self.engine, store, self.import_settings, self.wait_config)
     }
 
     /// Starts a server over a store
