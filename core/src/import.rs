@@ -98,10 +98,11 @@ pub struct ImportSettings {
     /// Whether a known member whose value is not of its type is an error; default no
     ///
     /// A value with one meaning is stored as a node writes it in any case: gas as a number, an
-    /// amount of tokens as a decimal string. A value with none is taken in as it came and counted
-    /// in [`ImportSummary::type_mismatches`], because a protocol upgrade that gives one member another
-    /// type must not stop an import. What the engine itself reads is checked in any case: ids,
-    /// hashes, heights, and the kind of each status; a member that is missing is an error too.
+    /// amount of tokens as a decimal string. A value with none is imported as it came and counted
+    /// in [`ImportSummary::type_mismatches`], because a protocol upgrade that gives one member
+    /// another type must not stop an import. The members that the engine itself reads are checked
+    /// in any case: ids, hashes, heights, and the kind of each status; a member that is missing is
+    /// an error too.
     pub strict_types: bool,
     /// What retention must not remove yet, because it is not archived; default nothing
     #[cfg(feature = "archive")]

@@ -24,7 +24,8 @@ const PEER_TURN: &str = "3s";
 /// The timeout of the client: all its connections may wait for one processor
 const TIMEOUT: &str = "60s";
 
-/// Starts the servers, compares their responses byte by byte, and measures them unless it only checks
+/// Starts the servers, compares their responses byte by byte, and measures them unless it only
+/// checks
 ///
 /// `programs` is the folder of `milepost` and `http-bench`, `peer` the program of the node's path.
 ///
@@ -67,7 +68,8 @@ pub fn run(programs: &Path, peer: &Path, only_check: bool) -> Result<(), String>
     Ok(())
 }
 
-/// Microseconds of processor time per request, medians; ratios to the constant body, and of the peer
+/// Medians of microseconds of processor time per request; ratios to the constant body, and of the
+/// peer
 const HEADER: &str = "\
 receipts     bytes  constant us  memory us  / constant  file us  / constant  peer us  / memory  / file";
 

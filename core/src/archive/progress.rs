@@ -1,9 +1,9 @@
 //! What a writer has archived: complete ranges of heights, and what was open in them.
 //!
-//! Each writer has one row, which it alone writes. A height is complete for a
-//! writer if the final block there, if there is one, was put with every transaction it includes
-//! that is finalized; the others are listed as open until a writer has put them. The union of all
-//! rows says what the archive has, and [`HeightRanges::gaps`] what is missing in it.
+//! Each writer has one row, which it alone writes. A height is complete for a writer if the final
+//! block there, if there is one, was put with every transaction it includes that is finalized; the
+//! others are listed as open until a writer has put them. The union of all rows has the complete
+//! heights of the archive, and [`HeightRanges::gaps`] those that are missing in it.
 
 use alloc::vec::Vec;
 
@@ -81,7 +81,8 @@ impl WriterProgress {
         row.map_or_else(|| Ok(Self::default()), |row| Self::decode(&row))
     }
 
-    /// Reads what all writers together have archived; a transaction is open if it is in every range that has its height
+    /// Reads what all writers together have archived; a transaction is open if it is in every range
+    /// that has its height
     ///
     /// Costs a scan of the table of progress, of one row per writer.
     ///

@@ -63,8 +63,8 @@ pub(crate) fn row_pieces(mut data: &[u8]) {
     assert!(rows <= received, "{rows} bytes of rows from {received}");
 }
 
-/// First journals: of two batches, each with the number of its put alone, and the zeros after them; and first pieces: of a
-/// row in one, and of one in two
+/// First journals: of two batches, each with the number of its put alone, and the zeros after them;
+/// and first pieces: of a row in one, and of one in two
 pub(crate) fn seeds() -> [Vec<u8>; 2] {
     let batch = |sequence: u64| {
         // The number of a put, without compression, in keyspace 1.
