@@ -920,7 +920,7 @@ typedef struct milepost_rpc_error {
      */
     struct milepost_bytes name;
     /**
-     * `name` of its cause, such as `TIMEOUT_ERROR`
+     * `name` of its cause, such as `TIMEOUT_ERROR`; no bytes of an error that the host gave
      */
     struct milepost_bytes cause;
     /**
@@ -928,9 +928,25 @@ typedef struct milepost_rpc_error {
      */
     struct milepost_bytes info;
     /**
-     * The whole error, as JSON
+     * The whole error, as JSON; the bytes are those of the body
      */
     struct milepost_bytes json;
+    /**
+     * Hash of the transaction or block that it is about; NULL if it names none
+     */
+    const struct milepost_hash *hash;
+    /**
+     * Height that it is about; NULL if it names none
+     */
+    const uint64_t *height;
+    /**
+     * Shard that is not tracked; NULL if it names none
+     */
+    const uint64_t *shard_id;
+    /**
+     * Limit that is reached; NULL if it names none
+     */
+    const uint64_t *limit;
 } milepost_rpc_error;
 
 /**
@@ -2417,10 +2433,7 @@ milepost_status_t milepost_response_batch_len(const struct milepost_response *re
 MILEPOST_NONNULL(1, 2);
 
 /**
- * One response of a batch, as a response of its own
- *
- * Its kind is that of the batch, `MILEPOST_RESPONSE_KIND_RESULT`;
- * `milepost_response_rpc_error` finds out whether it is an error.
+ * One response of a batch, as a response of its own with a kind of its own
  *
  * Threads: any number concurrently.
  *

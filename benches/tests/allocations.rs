@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use milepost::codec::base64;
 use milepost::endpoint::{Buffers, Engine, RequestState, ResponseBody};
 use milepost::import::ImportSettings;
-use milepost::rpc::ResponseKind;
+use milepost::rpc::Outcomes;
 use milepost::storage::MemoryStorage;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{Practice, Settings};
@@ -79,20 +79,21 @@ impl Host {
         let is_one_row = matches!(state, RequestState::Ready(ResponseBody::Chunks(_)));
         // The buffers may grow the first time.
         for first in [true, false] {
-            let mut count_one =
-                |respond: &mut dyn FnMut(&mut Vec<u8>) -> RequestState<ResponseKind>| {
-                    out.clear();
-                    let mut response = None;
-                    let count = counted(|| response = Some(respond(out)));
-                    assert!(
-                        matches!(response, Some(RequestState::Ready(ResponseKind::Result))),
-                        "{request}"
-                    );
-                    if !first {
-                        assert!(count <= MAX_ALLOCATIONS, "{count} allocations for {request}");
-                        tally.max = tally.max.max(count);
-                    }
-                };
+            let mut count_one = |respond: &mut dyn FnMut(
+                &mut Vec<u8>,
+            ) -> RequestState<Outcomes>| {
+                out.clear();
+                let mut response = None;
+                let count = counted(|| response = Some(respond(out)));
+                assert!(
+                    matches!(&response, Some(RequestState::Ready(it)) if it.errors().next().is_none()),
+                    "{request}"
+                );
+                if !first {
+                    assert!(count <= MAX_ALLOCATIONS, "{count} allocations for {request}");
+                    tally.max = tally.max.max(count);
+                }
+            };
             count_one(&mut |out| {
                 engine.respond_into(engine.parse(body, None), storage, buffers, out)
             });

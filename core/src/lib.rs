@@ -111,7 +111,7 @@
 //! let Output::Response { response, tag, .. } = endpoint.poll_output_with(&storage) else {
 //!     panic!("the deadline has passed")
 //! };
-//! assert_eq!((response.kind, tag), (ResponseKind::Timeout, "a connection"));
+//! assert_eq!((response.kind(), tag), (ResponseKind::Timeout, "a connection"));
 //! ```
 //!
 //! # Crate features

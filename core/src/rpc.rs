@@ -9,6 +9,7 @@ mod error;
 mod fast_path;
 mod id;
 mod method;
+mod outcome;
 mod params;
 mod read;
 mod request;
@@ -16,14 +17,19 @@ mod response;
 #[cfg(test)]
 mod tests;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::slice;
 
-pub use error::{InvalidRequest, ResponseKind, RpcError, TimeoutCause};
+pub use error::{
+    ErrorDetails, InvalidRequest, InvalidTransaction, ResponseKind, RpcError, TimeoutCause,
+};
 pub use id::RequestId;
-pub use method::{Method, method_names};
+pub use method::{Method, OtherMethod, method_names};
+pub(crate) use outcome::write_error_text;
+pub use outcome::{CallOutcome, Outcomes, write_error, write_result};
 pub use params::{StatusRequest, TransactionRef};
 pub(crate) use response::{RESULT_PREFIX, response_suffix};
-pub use response::{write_batch, write_result};
 
 use crate::{Error, ErrorKind};
 use fast_path::REQUEST_MEMBERS;
@@ -59,10 +65,19 @@ impl Default for Limits {
 pub struct MethodCall {
     /// The id that the response repeats
     pub id: RequestId,
-    /// The name of the method as the request gives it: one of [`method_names`]
-    pub method_name: &'static str,
+    /// The name of the method as the request gives it, if it is one of [`method_names`]
+    pub method_name: Option<&'static str>,
     /// The method and its params
     pub method: Method,
+}
+
+impl MethodCall {
+    /// Answers the call by the host: with the JSON of its result, or with an error
+    ///
+    /// The engine writes the response with it, in its place in the batch.
+    pub fn answer(&mut self, answer: Result<Arc<[u8]>, RpcError>) {
+        self.method = Method::Answered(answer);
+    }
 }
 
 /// A parsed request body
@@ -78,6 +93,41 @@ pub enum Request {
 }
 
 impl Request {
+    /// The valid calls, in their order, for a host that answers some of them itself
+    ///
+    /// The params of a call are read from the body, at the place that the call names; the id, the
+    /// batch and the errors of other calls are left to the engine.
+    ///
+    /// ```
+    /// use milepost::endpoint::{Engine, RequestState};
+    /// use milepost::rpc::Method;
+    /// use milepost::storage::MemoryStorage;
+    ///
+    /// let engine = Engine::default();
+    /// let body = br#"[{"id":1,"method":"echo","params":[7]},{"id":2,"method":"nope"}]"#;
+    /// let mut request = engine.parse(body, None);
+    /// for call in request.calls_mut() {
+    ///     if let Method::Other(other) = &call.method
+    ///         && other.name == "echo"
+    ///         && let Some(params) = other.params.clone()
+    ///     {
+    ///         call.answer(Ok(body[params].into()));
+    ///     }
+    /// }
+    /// let state = engine.respond(request, &MemoryStorage::new());
+    /// let RequestState::Ready(response) = state else { panic!("it waits") };
+    /// assert!(response.body.starts_with(br#"[{"jsonrpc":"2.0","result":[7],"id":1},{"#));
+    /// assert_eq!(response.outcomes.errors().count(), 1);
+    /// ```
+    pub fn calls_mut(&mut self) -> impl Iterator<Item = &mut MethodCall> {
+        let calls = match self {
+            Self::Single(call) => slice::from_mut(call),
+            Self::Batch(calls) => calls,
+            Self::Invalid(_) => &mut [],
+        };
+        calls.iter_mut().filter_map(|call| call.as_mut().ok())
+    }
+
     /// Whether the body is a batch, valid or not
     ///
     /// ```
@@ -106,7 +156,7 @@ impl Request {
     /// ```
     pub const fn method_name(&self) -> Option<&'static str> {
         match self {
-            Self::Single(Ok(call)) => Some(call.method_name),
+            Self::Single(Ok(call)) => call.method_name,
             Self::Single(Err(invalid)) | Self::Invalid(invalid) => invalid.method_name,
             Self::Batch(_) => None,
         }
@@ -152,7 +202,7 @@ pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request 
             }
             let mut request = Members::new(REQUEST_MEMBERS);
             match request.read(text) {
-                Ok(()) => Request::Single(parse_call(&request, url_method, limits)),
+                Ok(()) => Request::Single(parse_call(&request, text, url_method, limits)),
                 Err(error) => Request::Invalid(unreadable(&request, error, limits)),
             }
         }
@@ -185,7 +235,7 @@ fn parse_batch(text: &str, url_method: Option<&str>, limits: &Limits) -> Request
         }
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {
-            Ok(()) => parse_call(&request, url_method, limits),
+            Ok(()) => parse_call(&request, text, url_method, limits),
             Err(error) => Err(unreadable(&request, error, limits)),
         }
     };

@@ -408,7 +408,7 @@ mod tests {
             assert_eq!(update.previous_generation, generation);
             generation = update.generation;
         }
-        assert_eq!(waiting.await.unwrap().kind, ResponseKind::Result);
+        assert_eq!(waiting.await.unwrap().kind(), ResponseKind::Result);
     }
 
     #[tokio::test]
@@ -417,7 +417,7 @@ mod tests {
         for (timeout, expected) in [(None, 40), (Some(Duration::from_millis(80)), 80)] {
             let start = Instant::now();
             let response = endpoint.request(request(&blocks()), timeout).await.unwrap();
-            assert_eq!(response.kind, ResponseKind::Timeout);
+            assert_eq!(response.kind(), ResponseKind::Timeout);
             assert!(start.elapsed().as_millis() >= expected);
         }
     }

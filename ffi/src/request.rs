@@ -4,7 +4,7 @@
 //! known, or a signature.
 
 use milepost::endpoint::Response;
-use milepost::rpc::{InvalidRequest, Request, ResponseKind, parse, write_batch};
+use milepost::rpc::{InvalidRequest, Method, MethodCall, Request, parse};
 
 use crate::boundary::ffi_function;
 use crate::error::milepost_error;
@@ -41,26 +41,19 @@ ffi_function! {
 
 /// Returns the number of calls and the response to those that are invalid
 fn validate(request: Request) -> (usize, Option<Response>) {
-    let body = |error: &InvalidRequest| {
-        let mut body = Vec::new();
-        error.write(&mut body);
-        body
+    let invalid = |call: Result<MethodCall, InvalidRequest>| match call {
+        Ok(MethodCall { id, method: Method::Other(other), .. }) => {
+            Some(Response::error(&id, other.not_found()))
+        }
+        Ok(_) => None,
+        Err(invalid) => Some(Response::error(&invalid.id, invalid.rpc_error)),
     };
-    let response =
-        |error: &InvalidRequest| Response { body: body(error), kind: error.rpc_error.kind() };
     match request {
-        Request::Single(Ok(_)) => (1, None),
-        Request::Single(Err(error)) => (1, Some(response(&error))),
-        Request::Invalid(error) => (0, Some(response(&error))),
+        Request::Single(call) => (1, invalid(call)),
+        Request::Invalid(error) => (0, invalid(Err(error))),
         Request::Batch(calls) => {
-            let invalid: Vec<Vec<u8>> =
-                calls.iter().filter_map(|call| call.as_ref().err()).map(body).collect();
-            let response = (!invalid.is_empty()).then(|| {
-                let mut body = Vec::new();
-                write_batch(&invalid, &mut body);
-                Response { body, kind: ResponseKind::Result }
-            });
-            (calls.len(), response)
+            let count = calls.len();
+            (count, Response::batch(calls.into_iter().filter_map(invalid)))
         }
     }
 }

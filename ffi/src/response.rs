@@ -1,11 +1,14 @@
-//! A response: its body, its kind, and its contents without a JSON parser.
+//! A response: its body, its kind and errors, and the contents of a status without a JSON parser.
 //!
-//! The body is available at once; the contents are parsed on first use and then cached. A response
-//! never changes, so any number of threads may read it.
+//! The engine says what the body contains and where; only the contents of a transaction's status
+//! are read from its result, on first use. A response never changes, so any number of threads may
+//! read it.
 
-mod view;
+mod error_view;
+mod status_view;
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::OnceLock;
 
 use milepost::Error;
@@ -18,33 +21,57 @@ use crate::boundary::parameter::sized_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
-use view::{ResponseView, StatusView};
+use error_view::ErrorView;
+use status_view::StatusView;
 
 /// Response to a request
 pub struct milepost_response {
     _private: (),
 }
 
-/// A response with the cache of its contents
+/// A response with views of its contents
 pub struct ParsedResponse {
-    /// Declared before `response`, whose bytes it points to, so that it is dropped first
-    view: OnceLock<Result<ResponseView, Error>>,
+    // The views are declared before `response`, whose bytes they point to, so they are dropped
+    // first.
+    status: OnceLock<Result<Option<StatusView>, Error>>,
+    error: OnceLock<Option<ErrorView>>,
     response: Response,
 }
 
 impl ParsedResponse {
     pub(crate) const fn new(response: Response) -> Self {
-        Self { view: OnceLock::new(), response }
+        Self { status: OnceLock::new(), error: OnceLock::new(), response }
     }
 
-    fn view(&self) -> Result<&ResponseView, CallError> {
-        let parse = || ResponseView::parse(&self.response.body);
-        self.view.get_or_init(parse).as_ref().map_err(|error| error.clone().into())
+    /// The bytes at a place that the engine gives
+    fn bytes(&self, place: &Range<usize>) -> &[u8] {
+        self.response.body.get(place.clone()).unwrap_or_default()
+    }
+
+    /// The result, if the response is not an error or a batch
+    fn result(&self) -> Option<&[u8]> {
+        let outcome = self.response.outcomes.only().filter(|it| it.error.is_none())?;
+        Some(self.bytes(&outcome.value))
     }
 
     fn status_view(&self) -> Result<&StatusView, CallError> {
-        let not_status = || CallError::usage("the response is not a transaction status");
-        self.view()?.status.as_ref().ok_or_else(not_status)
+        let read = || self.result().map_or(Ok(None), StatusView::read);
+        let status = self.status.get_or_init(read).as_ref().map_err(Error::clone)?;
+        status.as_ref().ok_or_else(|| CallError::usage("the response is not a transaction status"))
+    }
+
+    fn error_view(&self) -> Option<&ErrorView> {
+        let view = || {
+            let outcome = self.response.outcomes.only()?;
+            Some(ErrorView::new(outcome.error.as_deref()?, self.bytes(&outcome.value)))
+        };
+        self.error.get_or_init(view).as_ref()
+    }
+
+    /// Number of responses in a batch; 0 if the response is not a batch
+    fn batch_len(&self) -> usize {
+        let outcomes = &self.response.outcomes;
+        if outcomes.is_batch() { outcomes.iter().count() } else { 0 }
     }
 }
 
@@ -179,12 +206,20 @@ pub struct milepost_rpc_error {
     pub size: usize,
     /// `name` of the error, such as `HANDLER_ERROR`
     pub name: milepost_bytes,
-    /// `name` of its cause, such as `TIMEOUT_ERROR`
+    /// `name` of its cause, such as `TIMEOUT_ERROR`; no bytes of an error that the host gave
     pub cause: milepost_bytes,
     /// `info` of its cause, as JSON; no bytes if there is none
     pub info: milepost_bytes,
-    /// The whole error, as JSON
+    /// The whole error, as JSON; the bytes are those of the body
     pub json: milepost_bytes,
+    /// Hash of the transaction or block that it is about; NULL if it names none
+    pub hash: *const milepost_hash,
+    /// Height that it is about; NULL if it names none
+    pub height: *const u64,
+    /// Shard that is not tracked; NULL if it names none
+    pub shard_id: *const u64,
+    /// Limit that is reached; NULL if it names none
+    pub limit: *const u64,
 }
 
 sized_outputs! { milepost_transaction_status milepost_outcome milepost_rpc_error }
@@ -222,7 +257,7 @@ ffi_function! {
         kind: *mut milepost_response_kind_t,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        kind.write(kind_number(response.response.kind));
+        kind.write(kind_number(response.response.kind()));
         Ok(())
     }
 }
@@ -237,7 +272,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let no_result = || CallError::usage("the response has no result");
-        json.write(response.view()?.result.ok_or_else(no_result)?);
+        json.write(milepost_bytes::new(response.result().ok_or_else(no_result)?));
         Ok(())
     }
 }
@@ -297,7 +332,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let no_error = || CallError::usage("the response is not an error");
-        rpc_error.write(response.view()?.rpc_error.ok_or_else(no_error)?);
+        rpc_error.write(response.error_view().ok_or_else(no_error)?.rpc_error);
         Ok(())
     }
 }
@@ -309,27 +344,22 @@ ffi_function! {
         len: *mut usize,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        len.write(response.view()?.batch.len());
+        len.write(response.batch_len());
         Ok(())
     }
 }
 
 ffi_function! {
-    /// One response of a batch, as a response of its own
-    ///
-    /// Its kind is that of the batch, `MILEPOST_RESPONSE_KIND_RESULT`;
-    /// `milepost_response_rpc_error` finds out whether it is an error.
+    /// One response of a batch, as a response of its own with a kind of its own
     fn milepost_response_batch_item(
         response: *const milepost_response,
         index: usize,
         item: *mut *mut milepost_response,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let batch = &response.view()?.batch;
-        let range = batch.get(index).ok_or_else(|| CallError::index(index, batch.len()))?;
-        // The ranges are those of values within this body.
-        let body = response.response.body.get(range.clone()).unwrap_or_default().to_vec();
-        item.write(ParsedResponse::new(Response { body, kind: response.response.kind }));
+        let len = response.batch_len();
+        let found = if index < len { response.response.item(index) } else { None };
+        item.write(ParsedResponse::new(found.ok_or_else(|| CallError::index(index, len))?));
         Ok(())
     }
 }

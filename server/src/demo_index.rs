@@ -13,7 +13,6 @@ use milepost::status::Milestone;
 use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
-use crate::json_scan;
 use crate::service::Service;
 
 /// The newest practice transactions, newest first
@@ -72,12 +71,10 @@ impl DemoIndex {
         loop {
             let transactions = self.transactions();
             let found = service.spawn_blocking(move |service| {
-                transactions
-                    .iter()
-                    .map(|transaction| service.respond_blocking(transaction.request.as_bytes()))
-                    .find(|response| {
-                        reported_milestone(response).as_deref() == Some(milestone.name())
-                    })
+                transactions.iter().find_map(|transaction| {
+                    let request = transaction.request.as_bytes();
+                    service.respond_at(transaction.hash, milestone, request)
+                })
             });
             if let Some(response) = found.await.flatten() {
                 return Some(response);
@@ -89,12 +86,4 @@ impl DemoIndex {
             }
         }
     }
-}
-
-/// The milestone that a response reports
-pub(crate) fn reported_milestone(response: &Response) -> Option<String> {
-    // Reading from memory cannot fail.
-    json_scan::value_at(response.body.as_slice(), &["result", "final_execution_status"])
-        .ok()
-        .flatten()
 }

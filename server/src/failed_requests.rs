@@ -8,18 +8,15 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use milepost::endpoint::Response;
-use milepost::rpc::ResponseKind;
-use serde::Deserialize;
+use milepost::Error;
+use milepost::rpc::RpcError;
 use tracing::error;
 
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{family, sample};
-use crate::query_error::{DEFECT, QueryError};
+use crate::query_error::QueryError;
 
-/// What the engine writes before the reason of an internal error, as a node does
-const PREFIX: &str = "The node reached its limits. Try again later. More details: ";
-/// What errors of an archive begin with, behind the key that was read
+/// What errors of an archive begin with
 pub(crate) const ARCHIVE_FAILED: &str = "the archive cannot be read";
 
 /// The requests that failed
@@ -29,62 +26,33 @@ pub(crate) struct FailedRequests {
     logged: LoggedKinds,
 }
 
-/// A JSON-RPC response, as far as it says why a request failed
-#[derive(Deserialize)]
-struct Envelope {
-    error: Option<RpcFailure>,
-}
-
-#[derive(Deserialize)]
-struct RpcFailure {
-    name: String,
-    #[serde(default)]
-    data: serde_json::Value,
-}
-
 impl FailedRequests {
     /// Notes a query that has no result, if it failed
     pub(crate) fn note_error(&self, error: &QueryError) {
         match error {
             QueryError::Failed(error) | QueryError::Unavailable(error, _) => {
-                self.note(&error.to_string());
+                self.note(error);
             }
             QueryError::Panicked => self.count(),
             QueryError::InvalidBlock(_) | QueryError::NotProvable(_) => {}
         }
     }
 
-    /// Notes a response, if it or one in its batch says that the request failed
-    ///
-    /// The id of a request can have any text, so only the members of errors are looked at.
-    pub(crate) fn note_response(&self, response: &Response) {
-        let envelopes = match response.kind {
-            ResponseKind::Internal => serde_json::from_slice(&response.body).map(|one| vec![one]),
-            ResponseKind::Result
-                if response.body.starts_with(b"[")
-                    && str::from_utf8(&response.body).is_ok_and(|it| it.contains(PREFIX)) =>
-            {
-                serde_json::from_slice(&response.body)
-            }
-            _ => return,
-        };
-        // The engine writes what can be read.
-        let envelopes: Vec<Envelope> = envelopes.unwrap_or_default();
-        for failure in envelopes.into_iter().filter_map(|envelope| envelope.error) {
-            let data = failure.data.as_str().unwrap_or_default();
-            match data.strip_prefix(PREFIX) {
-                Some(text) if failure.name == "INTERNAL_ERROR" => self.note(text),
-                None if data == DEFECT => self.count(),
-                // No configuration is in force at the block that the request names.
-                _ => {}
+    /// Notes the calls that failed, by the errors of a response
+    pub(crate) fn note_errors<'a>(&self, errors: impl Iterator<Item = &'a RpcError>) {
+        for error in errors {
+            if let RpcError::Internal { error } = error {
+                self.note(error);
             }
         }
     }
 
-    fn note(&self, text: &str) {
+    fn note(&self, error: &Error) {
         self.count();
-        let kind = text.find(ARCHIVE_FAILED).and_then(|at| text.get(at..)).unwrap_or(text);
-        if self.logged.insert(kind) {
+        let text = error.to_string();
+        // Whichever row was to be read.
+        let is_archive = error.detail().starts_with(ARCHIVE_FAILED);
+        if self.logged.insert(if is_archive { error.detail() } else { &text }) {
             error!("a request failed: {text}");
         }
     }
@@ -105,11 +73,9 @@ impl FailedRequests {
 mod tests {
     use core::time::Duration;
 
-    use milepost::rpc::{RequestId, RpcError};
-    use milepost::{Error, ErrorKind};
+    use milepost::ErrorKind;
 
     use super::*;
-    use crate::query_error::panic_response;
 
     /// How many requests of these notes failed, and how many kinds were logged
     fn noted(note: impl FnOnce(&FailedRequests)) -> (u64, usize) {
@@ -118,32 +84,19 @@ mod tests {
         (failed.count.load(Relaxed), failed.logged.count())
     }
 
-    fn response(error: &RpcError) -> Response {
-        let mut body = Vec::new();
-        error.write(&RequestId::null(), &mut body);
-        Response { body, kind: error.kind() }
-    }
-
     #[test]
-    fn a_response_that_failed_is_counted_and_its_kind_logged_once() {
-        let internal = |text: &str| response(&RpcError::Internal { message: text.to_owned() });
-        let row = internal("transactions[5]: 7 bytes on disk do not match their checksum");
-        let note = |response: &Response| noted(|failed| failed.note_response(response));
-        assert_eq!(note(&row), (1, 1));
-        assert_eq!(note(&panic_response()), (1, 0));
-        let message = "no protocol configuration is in force at height 3".to_owned();
-        assert_eq!(note(&response(&RpcError::NoConfig { message })), (0, 0));
-        let message = "too many pending requests".to_owned();
-        assert_eq!(note(&response(&RpcError::Unavailable { message })), (0, 0));
-
-        let batch = |bodies: &[&[u8]]| Response {
-            body: [b"[", &*bodies.join(&b',')].concat().into_iter().chain([b']']).collect(),
-            kind: ResponseKind::Result,
+    fn a_call_that_failed_is_counted_and_its_kind_logged_once() {
+        let row = || RpcError::Internal {
+            error: Error::new(ErrorKind::Corrupt, "7 bytes do not match their checksum")
+                .at("transactions[5]"),
         };
-        let other = internal("blocks: the row ends early");
-        assert_eq!(note(&batch(&[&row.body, &row.body, &other.body])), (3, 2));
-        let forged = format!(r#"{{"result":1,"id":{{"error":{{"data":"{PREFIX}x"}}}}}}"#);
-        assert_eq!(note(&batch(&[forged.as_bytes()])), (0, 0));
+        let other = RpcError::Internal { error: Error::new(ErrorKind::Corrupt, "ends early") };
+        let note = |errors: &[RpcError]| noted(|failed| failed.note_errors(errors.iter()));
+        assert_eq!(note(&[row()]), (1, 1));
+        assert_eq!(note(&[row(), row(), other]), (3, 2));
+        let message = "64 requests are answered already".to_owned();
+        assert_eq!(note(&[RpcError::Unavailable { message, unreached: None }]), (0, 0));
+        assert_eq!(note(&[RpcError::NoConfig { height: 3, first: None }]), (0, 0));
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod large_buffers;
 mod log;
 mod logged_kinds;
 mod metrics;
+mod parsed_request;
 mod phase;
 mod process_metrics;
 mod query_commands;

@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use milepost::endpoint::Response;
-use milepost::rpc::ResponseKind;
+use milepost::rpc::{RequestId, ResponseKind, RpcError};
 use milepost::{Error, ErrorKind};
 
 /// Why a query has no result
@@ -77,8 +77,9 @@ pub(crate) const DEFECT: &str =
 
 /// The response to a request whose query panicked
 pub(crate) fn panic_response() -> Response {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":"{DEFECT}"}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":"{DEFECT}"}},"id":null}}"#
+    let json = format!(
+        r#"{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":"{DEFECT}"}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":"{DEFECT}"}}"#
     );
-    Response { body: body.into_bytes(), kind: ResponseKind::Internal }
+    let error = RpcError::Host { json, kind: ResponseKind::Internal, unreached: None };
+    Response::error(&RequestId::null(), error)
 }

@@ -6,6 +6,7 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -14,7 +15,7 @@ use std::panic;
 use std::sync::Mutex;
 
 use milepost::Error;
-use milepost::config::TrackedShards;
+use milepost::config::{BlockReference, ConfigQuery, ConfigResult, TrackedShards};
 use milepost::endpoint::{
     Buffers, ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
     UnknownTransaction, WaitConfig,
@@ -22,8 +23,8 @@ use milepost::endpoint::{
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{MethodCall, Request};
-use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
-use milepost::storage::Storage as _;
+use milepost::status::{CompactStatus, Milestone, Observation, ProofEnd, StatusSummary};
+use milepost::storage::{ConfigRecord, Storage as _, run};
 use milepost::views::TypeMismatches;
 use milepost_feeds::{ImportError, import_all};
 use serde_json::Value;
@@ -37,9 +38,11 @@ use crate::block_importer::BlockImporter;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
 use crate::failed_requests::FailedRequests;
+use crate::http::RequestBody;
 use crate::large_buffers::BUFFERS;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
+use crate::parsed_request::ParsedRequest;
 use crate::phase::Phase;
 use crate::query_error::{QueryError, panic_response};
 use crate::recent::RecentTransactions;
@@ -442,31 +445,56 @@ impl Service {
         }
     }
 
-    /// Parses a request body
-    pub(crate) fn parse(&self, body: &[u8], url_method: Option<&str>) -> Request {
-        self.engine.parse(body, url_method)
+    /// Parses a request body on this thread
+    pub(crate) fn parse_inline(
+        &self,
+        body: RequestBody,
+        url_method: Option<&str>,
+    ) -> ParsedRequest {
+        let request = self.engine.parse(body.as_ref(), url_method);
+        let label = MethodLabel::of_request(&request, url_method);
+        ParsedRequest { request, label, body }
     }
 
-    /// Answers a request body, or returns it as pending, with the label of its method; large bodies
-    /// run on the blocking pool
+    /// Parses a request body, a large one on the blocking pool
+    pub(crate) async fn parse(
+        self: &Arc<Self>,
+        body: RequestBody,
+        url_method: Option<Cow<'static, str>>,
+    ) -> ParsedRequest {
+        if body.as_ref().len() > MAX_INLINE_BODY {
+            let (long, url) = (body.clone(), url_method.clone());
+            let parse = move |service: &Self| service.parse_inline(long, url.as_deref());
+            if let Some(parsed) = self.run(true, parse).await {
+                return parsed;
+            }
+        }
+        self.parse_inline(body, url_method.as_deref())
+    }
+
+    /// Answers a request, or returns it as pending; large ones run on the blocking pool
     pub(crate) async fn respond(
         self: &Arc<Self>,
-        body: impl AsRef<[u8]> + Send + 'static,
-        url_method: Option<Cow<'static, str>>,
+        parsed: ParsedRequest,
     ) -> Responded<ResponseBody> {
-        let is_long = body.as_ref().len() > MAX_INLINE_BODY;
+        let is_long = parsed.body.as_ref().len() > MAX_INLINE_BODY;
+        let (request, body) = (Cell::new(Some(parsed.request)), parsed.body);
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            let _counted = &body;
             let engine = service.engine();
-            let request = engine.parse(body.as_ref(), url_method.as_deref());
-            let label = MethodLabel::of_request(&request, url_method.as_deref());
+            // Run a second time only if it needs the archive.
+            let parsed = request.take();
+            if service.archive.is_some() {
+                request.set(parsed.clone());
+            }
+            let parsed = parsed.unwrap_or(Request::Batch(Vec::new()));
             if service.store().file().is_none() {
-                let state = engine.respond_chunks(request, snapshot, MIN_CHUNKED_RESPONSE);
-                return (label, state);
+                return engine.respond_chunks(parsed, snapshot, MIN_CHUNKED_RESPONSE);
             }
             let (mut body, buffers) = (BUFFERS.take(), &mut Buffers::default());
-            let state = match engine.respond_into(request, snapshot, buffers, &mut body) {
-                RequestState::Ready(kind) => {
-                    let response = Response { body: BUFFERS.written(body), kind };
+            match engine.respond_into(parsed, snapshot, buffers, &mut body) {
+                RequestState::Ready(outcomes) => {
+                    let response = Response { body: BUFFERS.written(body), outcomes };
                     RequestState::Ready(ResponseBody::Contiguous(response))
                 }
                 RequestState::Pending(pending) => {
@@ -474,21 +502,19 @@ impl Service {
                     BUFFERS.written(body);
                     RequestState::Pending(pending)
                 }
-            };
-            (label, state)
+            }
         };
         match self.read(is_long, query).await {
-            Some(Read { output: (label, state), retry_after }) => {
-                if let RequestState::Ready(ResponseBody::Contiguous(response)) = &state {
-                    self.failed.note_response(response);
+            Some(Read { output: state, retry_after }) => {
+                if let RequestState::Ready(body) = &state {
+                    self.failed.note_errors(body.errors());
                 }
-                Responded { label, state, retry_after }
+                Responded { state, retry_after }
             }
             None => {
                 self.failed.note_error(&QueryError::Panicked);
-                let body = ResponseBody::Contiguous(panic_response());
-                let (label, state) = (MethodLabel::OTHER, RequestState::Ready(body));
-                Responded { label, state, retry_after: None }
+                let state = RequestState::Ready(ResponseBody::Contiguous(panic_response()));
+                Responded { state, retry_after: None }
             }
         }
     }
@@ -500,22 +526,43 @@ impl Service {
             let settings = service.engine().settings().with_unknown(UnknownTransaction::Wait);
             Engine::new(settings).respond(Request::Single(Ok(call.clone())), snapshot)
         };
-        let state = self.read(false, query).await.map(|read| read.output);
-        let state = state.unwrap_or_else(|| RequestState::Ready(panic_response()));
+        let Some(Read { output: state, .. }) = self.read(false, query).await else {
+            self.failed.note_error(&QueryError::Panicked);
+            return RequestState::Ready(panic_response());
+        };
         if let RequestState::Ready(response) = &state {
-            self.failed.note_response(response);
+            self.failed.note_errors(response.outcomes.errors());
         }
         state
     }
 
-    /// Answers a request without waiting for its milestone; may block the thread on I/O
-    pub(crate) fn respond_blocking(&self, body: &[u8]) -> Response {
+    /// Answers a request about a transaction in the store that is at this milestone now, without
+    /// waiting; `None` if it is at another, or cannot be read; may block the thread on I/O
+    pub(crate) fn respond_at(
+        &self,
+        hash: CryptoHash,
+        milestone: Milestone,
+        body: &[u8],
+    ) -> Option<Response> {
         let snapshot = self.store.snapshot();
-        // Of the newest transactions, which are in the store.
-        match self.engine.respond(self.engine.parse(body, None), &snapshot) {
-            RequestState::Ready(response) => response,
-            RequestState::Pending(pending) => pending.expire(&snapshot),
+        let summary = self.engine.observe(hash, &snapshot).ok()?.summary?;
+        if summary.milestone != milestone {
+            return None;
         }
+        match self.engine.respond(self.engine.parse(body, None), &snapshot) {
+            RequestState::Ready(response) => Some(response),
+            RequestState::Pending(_) => None,
+        }
+    }
+
+    /// The protocol configuration in force at a block of the store, as JSON; may block the thread
+    /// on I/O
+    pub(crate) fn config_blocking(&self, block: CryptoHash) -> Option<String> {
+        let mut query = ConfigQuery::new(BlockReference::Hash(block));
+        let ConfigResult::InForce(row) = run(&mut query, &self.store.snapshot()).ok()? else {
+            return None;
+        };
+        String::from_utf8(ConfigRecord::decode(&row).ok()?.fragment.to_vec()).ok()
     }
 
     /// This result, which is noted if the query failed
@@ -560,10 +607,8 @@ impl Service {
     }
 }
 
-/// The response to a request body, or the request that has to wait
+/// The response to a request, or the request that has to wait
 pub(crate) struct Responded<R> {
-    /// The method, as a label
-    pub(crate) label: MethodLabel,
     pub(crate) state: RequestState<R>,
     /// When to try again, if the archive failed
     pub(crate) retry_after: Option<Duration>,

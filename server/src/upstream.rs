@@ -189,10 +189,5 @@ fn store(service: &Service, block: BlockPoint, config: &str) -> Result<bool, Str
 
 /// The configuration that the store has in force at a block
 fn config_at(service: &Service, block: CryptoHash) -> Option<Value> {
-    let request = format!(
-        r#"{{"id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"block_id":"{block}"}}}}"#
-    );
-    let response = service.respond_blocking(request.as_bytes());
-    let mut response: Value = serde_json::from_slice(&response.body).ok()?;
-    response.get_mut("result").map(Value::take)
+    serde_json::from_str(&service.config_blocking(block)?).ok()
 }

@@ -5,7 +5,6 @@
 //! its connection; a client that disconnects drops the task and so cancels the request. What wakes
 //! a request, and why it stops waiting, is decided by the endpoint. One task handles all timeouts.
 
-use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::mem;
 use core::time::Duration;
@@ -13,14 +12,14 @@ use std::io;
 
 use hyper::body::Bytes;
 use milepost::endpoint::{PendingRequest, RequestState, Response, ResponseBody};
-use milepost::primitives::CryptoHash;
-use milepost::rpc::{Request, RequestId, ResponseKind, RpcError};
+use milepost::rpc::{RequestId, ResponseKind, RpcError};
 use milepost::waiting::RequestHandle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
 use crate::archive::Read;
 use crate::metrics::{MethodLabel, WaitEnd};
+use crate::parsed_request::ParsedRequest;
 use crate::query_error::panic_response;
 use crate::service::{Responded, Service, Wakeup};
 
@@ -28,58 +27,108 @@ use crate::service::{Responded, Service, Wakeup};
 pub(crate) struct Answer {
     /// The method, as a label
     pub(crate) label: MethodLabel,
-    pub(crate) body: ResponseBody,
-    /// The transactions that it waited for without a result
-    pub(crate) unreached: Vec<CryptoHash>,
+    pub(crate) body: AnswerBody,
     /// When a retry may succeed, if that is known
     pub(crate) retry_after: Option<Duration>,
-    /// What comes after `body`, if an upstream still sends it
-    pub(crate) rest: Option<Rest>,
+}
+
+/// The body of an answer
+pub(crate) enum AnswerBody {
+    /// It is complete
+    Whole(ResponseBody),
+    /// An upstream still sends it, to be passed on as it is
+    Upstream(UpstreamBody),
+}
+
+/// A long response of an upstream
+pub(crate) struct UpstreamBody {
+    /// Its beginning
+    pub(crate) first: Vec<u8>,
+    /// What comes after it
+    pub(crate) rest: Rest,
+    pub(crate) kind: ResponseKind,
 }
 
 /// The rest of a response that an upstream sends; an error if it breaks off
 pub(crate) type Rest = mpsc::Receiver<io::Result<Bytes>>;
 
-impl Answer {
-    /// An answer whose body is complete
-    pub(crate) const fn new(
-        label: MethodLabel,
-        body: ResponseBody,
-        unreached: Vec<CryptoHash>,
-    ) -> Self {
-        Self { label, body, unreached, retry_after: None, rest: None }
-    }
-
-    /// The body without the rest, which is read to its end; an error if it breaks off
+impl UpstreamBody {
+    /// The whole body; an error if it breaks off
     ///
     /// `count` is called with the length as it grows, and may refuse it.
     pub(crate) async fn into_whole(
         self,
         mut count: impl FnMut(usize) -> io::Result<()>,
-    ) -> io::Result<ResponseBody> {
-        count(match &self.body {
-            ResponseBody::Contiguous(response) => response.body.len(),
-            ResponseBody::Chunks(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
-        })?;
-        let Some(mut rest) = self.rest else { return Ok(self.body) };
-        let (mut body, kind) = match self.body {
-            ResponseBody::Contiguous(response) => (response.body, response.kind),
-            ResponseBody::Chunks(chunks) => (chunks.concat(), ResponseKind::Result),
-        };
+    ) -> io::Result<Vec<u8>> {
+        let (mut body, mut rest) = (self.first, self.rest);
+        count(body.len())?;
         while let Some(piece) = rest.recv().await {
             let piece = piece?;
             count(body.len() + piece.len())?;
             body.extend_from_slice(&piece);
         }
-        Ok(ResponseBody::Contiguous(Response { body, kind }))
+        Ok(body)
+    }
+}
+
+impl AnswerBody {
+    /// The kind of the response
+    pub(crate) fn kind(&self) -> ResponseKind {
+        match self {
+            Self::Whole(body) => body.kind(),
+            Self::Upstream(body) => body.kind,
+        }
+    }
+
+    /// The errors in the response, apart from that of an upstream which still sends it
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &RpcError> {
+        let whole = match self {
+            Self::Whole(body) => Some(body),
+            Self::Upstream(_) => None,
+        };
+        whole.into_iter().flat_map(ResponseBody::errors)
+    }
+
+    /// Whether a transaction is unknown
+    pub(crate) fn has_unknown_transaction(&self) -> bool {
+        self.errors().any(|error| matches!(error, RpcError::UnknownTransaction { .. }))
+    }
+
+    /// All bytes, those that an upstream still sends included
+    ///
+    /// `count` is called with the length as it grows, and may refuse it.
+    pub(crate) async fn into_bytes(
+        self,
+        mut count: impl FnMut(usize) -> io::Result<()>,
+    ) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Whole(body) => {
+                let bytes = match body {
+                    ResponseBody::Contiguous(response) => response.body,
+                    ResponseBody::Chunks(chunks) => chunks.concat(),
+                };
+                count(bytes.len())?;
+                Ok(bytes)
+            }
+            Self::Upstream(body) => body.into_whole(count).await,
+        }
+    }
+}
+
+impl Answer {
+    /// An answer whose body is complete
+    pub(crate) const fn new(label: MethodLabel, body: ResponseBody) -> Self {
+        Self { label, body: AnswerBody::Whole(body), retry_after: None }
+    }
+
+    /// The answer of the server itself to a call
+    pub(crate) const fn of_response(response: Response) -> Self {
+        Self::new(MethodLabel::OTHER, ResponseBody::Contiguous(response))
     }
 
     /// An answer that is an error
-    pub(crate) fn error(label: MethodLabel, id: &RequestId, error: &RpcError) -> Self {
-        let mut body = Vec::new();
-        error.write(id, &mut body);
-        let response = Response { body, kind: error.kind() };
-        Self::new(label, ResponseBody::Contiguous(response), Vec::new())
+    pub(crate) fn error(label: MethodLabel, id: &RequestId, error: RpcError) -> Self {
+        Self::new(label, ResponseBody::Contiguous(Response::error(id, error)))
     }
 }
 
@@ -94,15 +143,15 @@ pub(crate) struct WaitOptions {
     pub(crate) is_request: bool,
 }
 
-/// Answers a request body: immediately, when its milestone is reached, at its deadline, or when the
+/// Answers a request: immediately, when its milestone is reached, at its deadline, or when the
 /// service shuts down
 pub(crate) async fn respond(
     service: &Arc<Service>,
-    body: impl AsRef<[u8]> + Send + 'static,
-    url_method: Option<Cow<'static, str>>,
+    parsed: ParsedRequest,
     options: WaitOptions,
 ) -> Answer {
-    let Responded { label, state, retry_after } = service.respond(body, url_method).await;
+    let label = parsed.label;
+    let Responded { state, retry_after } = service.respond(parsed).await;
     let answer = complete(service, label, state, options).await;
     Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
 }
@@ -115,13 +164,12 @@ pub(crate) async fn complete(
     options: WaitOptions,
 ) -> Answer {
     match state {
-        RequestState::Ready(body) => Answer::new(label, body, Vec::new()),
+        RequestState::Ready(body) => Answer::new(label, body),
         // Boxed, so that requests which do not wait have a smaller future.
         RequestState::Pending(pending) => {
             let waited = Box::pin(wait(service, pending, options)).await;
-            let Waited { response, unreached, retry_after } = waited;
-            let body = ResponseBody::Contiguous(response);
-            Answer { retry_after, ..Answer::new(label, body, unreached) }
+            let Waited { response, retry_after } = waited;
+            Answer { retry_after, ..Answer::new(label, ResponseBody::Contiguous(response)) }
         }
     }
 }
@@ -129,42 +177,13 @@ pub(crate) async fn complete(
 /// How a wait ended
 pub(crate) struct Waited {
     pub(crate) response: Response,
-    /// The transactions that were pending to its end, if it ended before they reached their
-    /// milestones
-    pub(crate) unreached: Vec<CryptoHash>,
     /// When to try again, if the archive failed
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Whether this is the error that a transaction is unknown
-pub(crate) fn is_unknown_transaction(response: &Response) -> bool {
-    response.kind == ResponseKind::Handler && names_unknown_transaction(&response.body)
-}
-
-/// Whether this is the error that a transaction is unknown, or the response to a batch with one
-pub(crate) fn has_unknown_transaction(response: &Response) -> bool {
-    let is_batch = response.kind == ResponseKind::Result && response.body.starts_with(b"[");
-    is_unknown_transaction(response) || (is_batch && names_unknown_transaction(&response.body))
-}
-
-fn names_unknown_transaction(body: &[u8]) -> bool {
-    // In text that a client sent, the quotes are escaped. The search in a `str` compares many
-    // bytes at a time, and the response to a batch can have megabytes.
-    str::from_utf8(body).is_ok_and(|body| body.contains(r#""name":"UNKNOWN_TRANSACTION""#))
-}
-
-/// The id of the response to a request as a whole
-pub(crate) fn request_id(request: Request) -> RequestId {
-    match request {
-        Request::Single(Ok(call)) => call.id,
-        Request::Single(Err(invalid)) => invalid.id,
-        _ => RequestId::null(),
-    }
-}
-
 /// An error of the service, which a retry may not meet
 pub(crate) fn unavailable(label: MethodLabel, id: &RequestId, message: String) -> Answer {
-    Answer::error(label, id, &RpcError::Unavailable { message })
+    Answer::error(label, id, RpcError::Unavailable { message, unreached: None })
 }
 
 /// Waits until a pending request has a response
@@ -173,12 +192,11 @@ pub(crate) async fn wait(
     pending: PendingRequest,
     options: WaitOptions,
 ) -> Waited {
-    let mut unreached: Vec<CryptoHash> = pending.transactions().collect();
     let (mut entry, mut woken) = Entry::new(service, pending, options);
     loop {
         // The sender is dropped unused only with the entry, which is still there.
         let Ok(Wakeup { evaluation, commit }) = woken.await else {
-            return Waited { response: panic_response(), unreached, retry_after: None };
+            return Waited { response: panic_response(), retry_after: None };
         };
         let end_reason = evaluation.end_reason();
         let Read { output, retry_after } = service.evaluate(evaluation).await;
@@ -188,20 +206,9 @@ pub(crate) async fn wait(
                 if let Some(commit) = commit {
                     commit.answered();
                 }
-                // The last evaluation may have reached the milestone after all; of a batch it is
-                // not known which calls have.
-                let is_reached = end_reason.is_none()
-                    || (response.kind == ResponseKind::Result && unreached.len() == 1);
-                if is_reached {
-                    unreached.clear();
-                }
-                return Waited { response, unreached, retry_after };
+                return Waited { response, retry_after };
             }
-            RequestState::Pending(pending) => {
-                unreached.clear();
-                unreached.extend(pending.transactions());
-                woken = entry.wait_again(pending);
-            }
+            RequestState::Pending(pending) => woken = entry.wait_again(pending),
         }
     }
 }

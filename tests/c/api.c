@@ -177,6 +177,45 @@ static void requests_are_validated(void) {
     milepost_response_free(response);
 }
 
+static void check_kind(milepost_response *response, milepost_response_kind_t expected) {
+    milepost_response_kind_t kind = 0;
+    CHECK(response != NULL);
+    OK(milepost_response_kind(response, &kind, NULL));
+    CHECK(kind == expected);
+    milepost_response_free(response);
+}
+
+static void errors_are_data(void) {
+    milepost_engine *engine;
+    milepost_response *response, *item;
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
+    milepost_hash hash;
+    milepost_bytes body;
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_engine_respond(
+        engine,
+        TEXT("[{\"method\":\"EXPERIMENTAL_protocol_config\",\"params\":{\"block_id\":7}},"
+             "{\"method\":\"tx\",\"params\":{\"tx_hash\":\"11111111111111111111111111111112\","
+             "\"sender_account_id\":\"a.near\",\"wait_until\":\"NONE\"}}]"),
+        NULL, 0, &response, NULL));
+    milepost_engine_free(engine);
+    OK(milepost_response_batch_item(response, 0, &item, NULL));
+    OK(milepost_response_rpc_error(item, &rpc_error, NULL));
+    CHECK(same(rpc_error.cause, "UNKNOWN_BLOCK") && rpc_error.height && *rpc_error.height == 7);
+    CHECK(!rpc_error.hash && !rpc_error.shard_id && !rpc_error.limit);
+    milepost_response_free(item);
+    OK(milepost_response_batch_item(response, 1, &item, NULL));
+    milepost_response_free(response);
+    OK(milepost_response_rpc_error(item, &rpc_error, NULL));
+    OK(milepost_hash_parse(TEXT("11111111111111111111111111111112"), &hash, NULL));
+    CHECK(same(rpc_error.name, "HANDLER_ERROR") && same(rpc_error.cause, "UNKNOWN_TRANSACTION"));
+    CHECK(rpc_error.hash && memcmp(rpc_error.hash, &hash, sizeof hash) == 0 && !rpc_error.height);
+    OK(milepost_response_body(item, &body, NULL));
+    CHECK(rpc_error.json.data > body.data &&
+          rpc_error.json.data + rpc_error.json.len < body.data + body.len);
+    check_kind(item, MILEPOST_RESPONSE_KIND_HANDLER);
+}
+
 #define POLL(endpoint, kind) poll_at(__LINE__, endpoint, MILEPOST_OUTPUT_##kind, 0)
 
 /* Hands in a request that has to wait, with a timeout, and returns its handle */
@@ -187,14 +226,6 @@ static uint64_t wait_for(milepost_endpoint *endpoint, uint64_t now, uint64_t tim
                                         &response, NULL));
     CHECK(response == NULL && handle != 0);
     return handle;
-}
-
-static void check_kind(milepost_response *response, milepost_response_kind_t expected) {
-    milepost_response_kind_t kind = 0;
-    CHECK(response != NULL);
-    OK(milepost_response_kind(response, &kind, NULL));
-    CHECK(kind == expected);
-    milepost_response_free(response);
 }
 
 static void endpoints_wait_cancel_and_shut_down(void) {
@@ -477,6 +508,7 @@ int main(void) {
     forks_are_reported();
     transactions_are_decoded();
     requests_are_validated();
+    errors_are_data();
     endpoints_wait_cancel_and_shut_down();
     requests_have_timeouts_of_their_own();
     errors_have_details();

@@ -151,6 +151,53 @@ fn unsafe_code_is_in_the_boundary_and_where_it_calls_the_host() {
 }
 
 #[test]
+fn no_host_reads_a_response_of_the_engine() {
+    // They read what other programs answer: nodes, servers that are checked, the model's clients.
+    const READERS: [&str; 4] = [
+        "server/src/upstream/",
+        "server/src/conformance",
+        "server/src/query_commands.rs",
+        "server/src/simulation/",
+    ];
+    const READS: [&str; 8] = [
+        "windows(",
+        "contains(",
+        "includes(",
+        "starts_with(",
+        "strip_prefix(",
+        "from_slice(",
+        "value_at(",
+        "JSON.parse(",
+    ];
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs", ".js"]) {
+        let is_host = ["server/src/", "ffi/src/", "wasm/src/", "bindings/js/src/"]
+            .iter()
+            .any(|folder| path.starts_with(folder));
+        let is_exempt = READERS.iter().any(|reader| path.starts_with(reader));
+        if !is_host || is_exempt || path.ends_with("tests.rs") {
+            continue;
+        }
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (line, number) in product.lines().zip(1..) {
+            let line = line.trim();
+            if line.starts_with("//") || line.starts_with("/*") || line.starts_with('*') {
+                continue;
+            }
+            let is_response = line.contains("response.body") || line.contains("response.text");
+            let reads = READS.iter().any(|read| line.contains(read));
+            let names_cause = ["UNKNOWN_TRANSACTION", "INVALID_TRANSACTION", "TIMEOUT_ERROR"]
+                .iter()
+                .any(|cause| line.contains(&format!("\"{cause}\"")));
+            if is_response && reads || names_cause {
+                complaints.push(format!("{path}:{number}: reads a text of the engine: {line}"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
 fn links_lead_somewhere() {
     let mut complaints = Vec::new();
     let mut links = 0;

@@ -157,7 +157,7 @@ fn statuses_of_recorded_transactions_have_the_json_of_their_blocks() {
         else {
             panic!("{hash} is pending");
         };
-        assert_eq!(response.kind, ResponseKind::Result);
+        assert_eq!(response.kind(), ResponseKind::Result);
         let expected = index.result(hash);
         // serde_json sorts the keys of objects.
         let expected_body = format!(r#"{{"jsonrpc":"2.0","result":{expected},"id":"dontcare"}}"#);

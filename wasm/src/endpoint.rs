@@ -246,7 +246,7 @@ impl Endpoint {
         let (kind, handle) = match &mut self.output {
             Output::Response { handle, response, .. } => {
                 let body = core::mem::take(&mut response.body);
-                let response = Response { body, kind: response.kind };
+                let response = Response { body, outcomes: response.outcomes.clone() };
                 self.response.store(ResponseBody::Contiguous(response));
                 (OutputKind::Response, handle)
             }

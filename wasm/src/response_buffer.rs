@@ -35,7 +35,9 @@ impl ResponseBuffer {
     /// Stores a response and returns its length in bytes
     pub(crate) fn store(&mut self, body: ResponseBody) -> usize {
         let (kind, chunks): (_, [&[u8]; CHUNKS]) = match self.body.insert(body) {
-            ResponseBody::Contiguous(response) => (response.kind, [&response.body, &[], &[], &[]]),
+            ResponseBody::Contiguous(response) => {
+                (response.kind(), [&response.body, &[], &[], &[]])
+            }
             ResponseBody::Chunks(chunks) => {
                 (ResponseKind::Result, chunks.each_ref().map(|chunk| chunk.deref()))
             }
@@ -91,6 +93,7 @@ const fn kind_number(kind: ResponseKind) -> u32 {
 #[cfg(test)]
 mod tests {
     use milepost::endpoint::Response;
+    use milepost::rpc::{RequestId, RpcError};
 
     use super::*;
 
@@ -98,11 +101,13 @@ mod tests {
     fn the_table_describes_the_response_and_stays_at_its_address() {
         let mut buffer = ResponseBuffer::default();
         let table = buffer.table();
-        let response = Response { body: b"{}".to_vec(), kind: ResponseKind::Timeout };
-        assert_eq!(buffer.store(ResponseBody::Contiguous(response)), 2);
+        let error = RpcError::MethodNotFound { method: "m".into() };
+        let response = Response::error(&RequestId::null(), error);
+        let length = response.body.len();
+        assert_eq!(buffer.store(ResponseBody::Contiguous(response)), length);
         assert_eq!(buffer.table(), table);
         let lengths = buffer.table[1..].chunks(2).map(|entry| entry[1]);
-        assert_eq!((buffer.table[0], lengths.collect()), (2, vec![2, 0, 0, 0]));
+        assert_eq!((buffer.table[0], lengths.collect()), (1, vec![length as u32, 0, 0, 0]));
     }
 
     #[test]

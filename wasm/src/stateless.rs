@@ -1,7 +1,7 @@
 //! Functions that need no endpoint.
 
 use milepost::codec::base64::{self, Padding};
-use milepost::rpc::{self, Limits, Request};
+use milepost::rpc::{self, Limits, Method, Request, RpcError};
 use milepost::transaction::SignedTransaction;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -28,13 +28,25 @@ pub fn method_names() -> Vec<String> {
 #[wasm_bindgen]
 pub fn validate_request(body: &[u8], url_method: Option<String>) -> Result<String, EngineError> {
     match rpc::parse(body, url_method.as_deref(), &Limits::default()) {
-        Request::Single(Ok(call)) => Ok(json::request_summary(&call)),
-        Request::Single(Err(invalid)) | Request::Invalid(invalid) => Err(invalid.error.into()),
+        Request::Single(Ok(call)) => match &call.method {
+            Method::Other(other) => Err(unknown_method(&other.name)),
+            _ => Ok(json::request_summary(&call)),
+        },
+        Request::Single(Err(invalid)) | Request::Invalid(invalid) => Err(match invalid.rpc_error {
+            RpcError::Parse { error } => error.into(),
+            // The URL names a method that is not served, and the body another.
+            _ => unknown_method(url_method.as_deref().unwrap_or_default()),
+        }),
         Request::Batch(_) => {
             let detail = "a batch, expected one request";
             Err(Error::new(ErrorKind::Schema, detail).at("request").into())
         }
     }
+}
+
+fn unknown_method(name: &str) -> EngineError {
+    let detail = format!("unknown method {name}");
+    Error::new(ErrorKind::Value, detail).at("request.method").into()
 }
 
 /// Decodes a signed transaction from borsh, and returns it as JSON text

@@ -4,9 +4,6 @@
 //! it. This takes at most four round trips, whatever the selector. The text of the configuration is
 //! not parsed here.
 
-use alloc::format;
-use alloc::string::{String, ToString};
-
 use super::{BlockReference, Finality, SyncCheckpoint};
 use crate::Error;
 #[cfg(feature = "archive")]
@@ -26,8 +23,8 @@ pub enum ConfigResult {
     InForce(Row),
     /// The block is not known
     UnknownBlock {
-        /// The block, in the words of a node's error message
-        which: String,
+        /// The block
+        block: BlockReference,
         /// Whether it is a height below the head: skipped by the chain, or pruned
         skipped: bool,
     },
@@ -89,9 +86,6 @@ impl ResolveConfig {
     }
 }
 
-/// The height of a block, or the name of the block that is not known
-type ResolvedHeight = Result<BlockHeight, String>;
-
 impl ConfigQuery {
     /// The query for this block
     pub fn new(reference: BlockReference) -> Self {
@@ -110,58 +104,53 @@ impl ConfigQuery {
 }
 
 impl ResolveConfig {
+    /// The height of the block; `None` if that is not known
     fn height(
         &self,
         chain: &ChainRecord,
         index: &ConfigIndex,
         rows: &mut RowCache<'_>,
-    ) -> Result<ResolvedHeight, Suspend> {
+    ) -> Result<Option<BlockHeight>, Suspend> {
         match self.reference {
             BlockReference::Height(height) => {
                 if let Some(row) = rows.row(Key::number(Table::Heights, height))? {
                     decode_block_hash(Table::Heights, row)?;
-                    return Ok(Ok(height));
+                    return Ok(Some(height));
                 }
                 #[cfg(feature = "archive")]
                 if self.asks_archive
                     && let Some(row) = rows.row(ArchivedBlock::height_key(height))?
                 {
                     ArchivedBlock::decode_hash(row)?;
-                    return Ok(Ok(height));
+                    return Ok(Some(height));
                 }
-                Ok(Err(format!("DB Not Found Error: BLOCK HEIGHT: {height}")))
+                Ok(None)
             }
             BlockReference::Hash(hash) => {
                 if let Some(block) = rows.block(hash)? {
-                    return Ok(Ok(block.height));
+                    return Ok(Some(block.height));
                 }
                 #[cfg(feature = "archive")]
                 if self.asks_archive
                     && let Some(row) = rows.row(ArchivedBlock::key(hash))?
                 {
-                    return Ok(Ok(ArchivedBlock::decode(row)?.height));
+                    return Ok(Some(ArchivedBlock::decode(row)?.height));
                 }
-                Ok(Err(format!("DB Not Found Error: BLOCK HEADER: {hash}")))
+                Ok(None)
             }
-            BlockReference::Finality(finality) => {
-                let height = match finality {
-                    Finality::Optimistic => chain.head.map(|head| head.height),
-                    Finality::NearFinal => near_final(chain, rows)?,
-                    Finality::Final => chain.last_final.map(|last| last.height),
-                };
-                Ok(height.ok_or_else(|| finality.head_name().to_string()))
+            BlockReference::Finality(Finality::Optimistic) => {
+                Ok(chain.head.map(|head| head.height))
+            }
+            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows),
+            BlockReference::Finality(Finality::Final) => {
+                Ok(chain.last_final.map(|last| last.height))
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
-                Ok(if index.heights.is_empty() {
-                    Err("GENESIS".to_string())
-                } else {
-                    Ok(index.genesis_height)
-                })
+                Ok((!index.heights.is_empty()).then_some(index.genesis_height))
             }
-            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => Ok(rows
-                .earliest(chain)?
-                .map(|block| block.height)
-                .ok_or_else(|| "EarliestAvailable".to_string())),
+            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => {
+                Ok(rows.earliest(chain)?.map(|block| block.height))
+            }
         }
     }
 }
@@ -181,15 +170,12 @@ impl Restartable for ResolveConfig {
         rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
         let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
-        let height = match self.height(&chain, &index, rows)? {
-            Ok(height) => height,
-            Err(which) => {
-                let skipped = matches!(
-                    (self.reference, chain.head),
-                    (BlockReference::Height(height), Some(head)) if height < head.height
-                );
-                return Ok(ConfigResult::UnknownBlock { which, skipped });
-            }
+        let Some(height) = self.height(&chain, &index, rows)? else {
+            let skipped = matches!(
+                (self.reference, chain.head),
+                (BlockReference::Height(height), Some(head)) if height < head.height
+            );
+            return Ok(ConfigResult::UnknownBlock { block: self.reference, skipped });
         };
         let Some(first) = index.in_force(height) else {
             return Ok(ConfigResult::NoConfig { height, first: index.heights.first().copied() });

@@ -1,5 +1,8 @@
 //! The selectors of the block whose protocol configuration is requested.
 
+use alloc::borrow::Cow;
+use alloc::format;
+
 use crate::primitives::{BlockHeight, CryptoHash};
 
 /// A block, by one of the selectors of the JSON-RPC method
@@ -16,6 +19,21 @@ pub enum BlockReference {
     SyncCheckpoint(SyncCheckpoint),
 }
 
+impl BlockReference {
+    /// How a node's error message names a block that it does not know
+    pub(crate) fn unknown_text(&self) -> Cow<'static, str> {
+        match self {
+            Self::Height(height) => format!("DB Not Found Error: BLOCK HEIGHT: {height}").into(),
+            Self::Hash(hash) => format!("DB Not Found Error: BLOCK HEADER: {hash}").into(),
+            Self::Finality(Finality::Optimistic) => "HEAD".into(),
+            Self::Finality(Finality::NearFinal) => "NEAR-FINAL HEAD".into(),
+            Self::Finality(Finality::Final) => "FINAL HEAD".into(),
+            Self::SyncCheckpoint(SyncCheckpoint::Genesis) => "GENESIS".into(),
+            Self::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => "EarliestAvailable".into(),
+        }
+    }
+}
+
 /// How final a block must be
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface defines all values")]
@@ -26,17 +44,6 @@ pub enum Finality {
     NearFinal,
     /// `final`: the last final block
     Final,
-}
-
-impl Finality {
-    /// How a node's error message names the block
-    pub(crate) const fn head_name(self) -> &'static str {
-        match self {
-            Self::Optimistic => "HEAD",
-            Self::NearFinal => "NEAR-FINAL HEAD",
-            Self::Final => "FINAL HEAD",
-        }
-    }
 }
 
 /// An old block

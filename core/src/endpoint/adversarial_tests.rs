@@ -137,9 +137,9 @@ fn assert_same_state(engine: &Engine, buffers: &mut Buffers, body: &[u8], storag
     let state = RequestQuery::new(engine.settings(), engine.parse(body, None)).run(storage);
     let mut out = b"before".to_vec();
     match (state, engine.respond_into(engine.parse(body, None), storage, buffers, &mut out)) {
-        (RequestState::Ready(Response { body, kind }), RequestState::Ready(other)) => {
+        (RequestState::Ready(Response { body, outcomes }), RequestState::Ready(other)) => {
             assert_eq!(out.strip_prefix(b"before"), Some(&body[..]));
-            assert_eq!(kind, other);
+            assert_eq!(outcomes, other);
         }
         (RequestState::Pending(one), RequestState::Pending(other)) => {
             assert_eq!(format!("{one:?}"), format!("{other:?}"));

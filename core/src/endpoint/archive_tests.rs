@@ -327,7 +327,7 @@ fn a_wait_asks_the_archive_first_and_last_and_never_in_between() {
     stores.archive_under(hash);
     stores.archive.take_reads();
     let response = pending.expire(&stores.both());
-    assert_eq!((response.kind, stores.archive.take_reads()), (ResponseKind::Result, 1));
+    assert_eq!((response.kind(), stores.archive.take_reads()), (ResponseKind::Result, 1));
     // Without the archive nothing is asked.
     let _ = respond(Engine::default(), &body, &stores.both());
     assert_eq!(stores.archive.take_reads(), 0);
@@ -346,7 +346,7 @@ fn an_unfinished_transaction_is_looked_up_while_the_head_lags() {
         panic!("the archive does not know it either")
     };
     assert_eq!(stores.archive.take_reads(), 1);
-    assert_eq!(pending.expire(&stores.both()).kind, ResponseKind::Timeout);
+    assert_eq!(pending.expire(&stores.both()).kind(), ResponseKind::Timeout);
     assert_eq!(stores.archive.take_reads(), 1);
     // Another writer was ahead: its row wins.
     stores.archive_under(hash);
@@ -354,7 +354,7 @@ fn an_unfinished_transaction_is_looked_up_while_the_head_lags() {
     let RequestState::Ready(response) = respond(lagging, &body, &stores.both()) else {
         panic!("the archive has it")
     };
-    assert_eq!((response.kind, stores.archive.take_reads()), (ResponseKind::Result, 1));
+    assert_eq!((response.kind(), stores.archive.take_reads()), (ResponseKind::Result, 1));
     let observed = |engine: Engine| {
         let summary = engine.observe(hash, &stores.both()).unwrap().summary.unwrap();
         (summary.is_finalized, stores.archive.take_reads() > 0)

@@ -8,10 +8,10 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, PendingCall, write_error};
+use super::call::{Call, PendingCall};
 use super::status_call::{AttemptResult, StatusCall};
 use super::{PendingRequest, RequestQuery, RequestState, Settings};
-use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
+use crate::rpc::{Outcomes, RequestId, RpcError, StatusRequest, write_error};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
 use crate::storage::{Isolation, Row, Snapshot, run_with_rows};
 
@@ -36,7 +36,7 @@ impl Buffers {
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
-    ) -> RequestState<ResponseKind> {
+    ) -> RequestState<Outcomes> {
         let (mut call, attempt) = StatusCall::new(id, request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
@@ -56,8 +56,8 @@ impl Buffers {
             Ok(status) => status,
             Err(error) => {
                 self.walk = query.into_buffers();
-                let kind = write_error(&call.id, &RpcError::internal(&error), out);
-                return RequestState::Ready(kind);
+                let outcome = write_error(&call.id, RpcError::Internal { error }, out);
+                return RequestState::Ready(Outcomes::one(outcome));
             }
         };
         let is_unknown = status.is_none() && attempt.is_signed();
@@ -68,7 +68,7 @@ impl Buffers {
             let query = RequestQuery::from_calls(*settings, [call].into(), false, None);
             return query.run(snapshot).map(|response| {
                 out.extend_from_slice(&response.body);
-                response.kind
+                response.outcomes
             });
         }
         let generation = query.generation();
@@ -80,8 +80,8 @@ impl Buffers {
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluation {
-            AttemptResult::Response(kind) | AttemptResult::PermanentResponse(kind) => {
-                RequestState::Ready(kind)
+            AttemptResult::Response(outcome) | AttemptResult::PermanentResponse(outcome) => {
+                RequestState::Ready(Outcomes::one(outcome))
             }
             AttemptResult::Unmet(condition) => {
                 let call = Call::Pending(PendingCall { call, condition, generation });

@@ -4,7 +4,6 @@
 //! evaluated again when it is resumed; the last time, at its end, it always gets a response.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -14,8 +13,7 @@ use super::status_call::{Attempt, AttemptResult, StatusCall};
 use super::{EndReason, Response, Settings};
 use crate::Error;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
-use crate::primitives::BlockHeight;
-use crate::rpc::{self, InvalidRequest, Method, RequestId, ResponseKind, RpcError};
+use crate::rpc::{self, InvalidRequest, Method, Outcomes, RequestId, RpcError};
 use crate::status::{StatusQuery, TransactionStatus, WaitCondition};
 use crate::storage::rows::ConfigRecord;
 use crate::storage::{Key, Query, Row, Step};
@@ -96,7 +94,7 @@ impl Call {
     pub(super) fn new(call: Result<rpc::MethodCall, InvalidRequest>, settings: &Settings) -> Self {
         let call = match call {
             Ok(call) => call,
-            Err(invalid) => return Self::invalid(&invalid),
+            Err(invalid) => return Self::invalid(invalid),
         };
         match call.method {
             Method::TransactionStatus(request) => {
@@ -104,6 +102,16 @@ impl Call {
                 call.start(settings, attempt)
             }
             Method::ProtocolConfig(reference) => Self::config(call.id, reference, settings),
+            Method::Answered(answer) => {
+                let response = match answer {
+                    Ok(result) => Response::result(&call.id, |out| out.extend_from_slice(&result)),
+                    Err(error) => Response::error(&call.id, error),
+                };
+                Self::Answered(response, None)
+            }
+            Method::Other(other) => {
+                Self::Answered(Response::error(&call.id, other.not_found()), None)
+            }
         }
     }
 
@@ -116,8 +124,8 @@ impl Call {
     }
 
     /// A call that is answered with the error of its request
-    pub(super) fn invalid(invalid: &InvalidRequest) -> Self {
-        Self::Answered(error_response(&invalid.id, &invalid.rpc_error), None)
+    pub(super) fn invalid(invalid: InvalidRequest) -> Self {
+        Self::Answered(Response::error(&invalid.id, invalid.rpc_error), None)
     }
 
     /// The call before its first row; `None` if it has read rows to its end
@@ -149,10 +157,10 @@ impl Call {
                     return;
                 }
                 Ok(Step::Done(result)) => {
-                    let response = config_response(id, &result);
+                    let response = config_response(id, result);
                     Self::Answered(response, Some(RetainedCall::Config(mem::take(id), *reference)))
                 }
-                Err(error) => Self::Answered(internal_error(id, &error), None),
+                Err(error) => Self::Answered(internal_error(id, error), None),
             },
             RunningCall::Status { call, query, attempt } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => {
@@ -176,7 +184,7 @@ impl Call {
                     }
                     Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+                Err(error) => Self::Answered(internal_error(&call.id, error), None),
             },
             RunningCall::Check { call, query, status, attempt, generation } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => {
@@ -187,7 +195,7 @@ impl Call {
                     let status = status.as_deref();
                     Self::evaluated(call, status, Some(&check), attempt, *generation, settings)
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+                Err(error) => Self::Answered(internal_error(&call.id, error), None),
             },
         };
         *self = next;
@@ -203,36 +211,39 @@ impl Call {
         settings: &Settings,
     ) -> Self {
         let shards = check.map(|check| ShardCheck::new(call, status, check, settings)).transpose();
-        let shards = match &shards {
-            Ok(shards) => shards.as_ref(),
-            Err(rpc_error) => return Self::Answered(error_response(&call.id, rpc_error), None),
+        let shards = match shards {
+            Ok(shards) => shards,
+            Err(rpc_error) => return Self::Answered(Response::error(&call.id, rpc_error), None),
         };
+        let shards = shards.as_ref();
         // Of an account of another shard it cannot be said whether its transaction is valid.
         if status.is_none() && shards.is_none_or(|shards| shards.untracked().is_none()) {
             match call.violation(attempt, check) {
                 Ok(None) => {}
-                Ok(Some(error)) => {
-                    let rpc_error = RpcError::InvalidTransaction { error };
-                    return Self::Answered(error_response(&call.id, &rpc_error), None);
+                Ok(Some(reason)) => {
+                    let rpc_error = RpcError::InvalidTransaction { hash: call.hash(), reason };
+                    return Self::Answered(Response::error(&call.id, rpc_error), None);
                 }
-                Err(error) => return Self::Answered(internal_error(&call.id, &error), None),
+                Err(error) => return Self::Answered(internal_error(&call.id, error), None),
             }
         }
         let mut body = Vec::new();
         match call.evaluate(status, shards, attempt, settings, &mut body) {
-            AttemptResult::Response(kind) => {
+            AttemptResult::Response(outcome) => {
+                let response = Response { body, outcomes: Outcomes::one(outcome) };
                 let call = call.take();
                 #[cfg(feature = "archive")]
                 if status.is_some_and(TransactionStatus::is_archived) {
-                    let retained = Some(RetainedCall::Archived(call));
-                    return Self::Answered(Response { body, kind }, retained);
+                    return Self::Answered(response, Some(RetainedCall::Archived(call)));
                 }
-                Self::Answered(Response { body, kind }, Some(RetainedCall::Status(call)))
+                Self::Answered(response, Some(RetainedCall::Status(call)))
             }
-            AttemptResult::PermanentResponse(kind) => Self::Answered(Response { body, kind }, None),
+            AttemptResult::PermanentResponse(outcome) => {
+                Self::Answered(Response { body, outcomes: Outcomes::one(outcome) }, None)
+            }
             AttemptResult::Unmet(condition) => {
                 if let Err(error) = call.retain_validity(status, attempt, check) {
-                    return Self::Answered(internal_error(&call.id, &error), None);
+                    return Self::Answered(internal_error(&call.id, error), None);
                 }
                 Self::Pending(PendingCall { call: call.take(), condition, generation })
             }
@@ -257,7 +268,7 @@ impl Call {
             RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
         };
         if let Err(error) = result {
-            *self = Self::Answered(internal_error(id, &error), None);
+            *self = Self::Answered(internal_error(id, error), None);
         }
     }
 
@@ -272,58 +283,31 @@ impl Call {
             Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
         };
-        *self = Self::Answered(error_response(id, rpc_error), None);
+        *self = Self::Answered(Response::error(id, rpc_error.clone()), None);
     }
 }
 
-/// Appends the response with this error
-pub(super) fn write_error(id: &RequestId, rpc_error: &RpcError, out: &mut Vec<u8>) -> ResponseKind {
-    rpc_error.write(id, out);
-    rpc_error.kind()
+fn internal_error(id: &RequestId, error: Error) -> Response {
+    Response::error(id, RpcError::Internal { error })
 }
 
-pub(super) fn error_response(id: &RequestId, rpc_error: &RpcError) -> Response {
-    let mut body = Vec::new();
-    let kind = write_error(id, rpc_error, &mut body);
-    Response { body, kind }
-}
-
-fn internal_error(id: &RequestId, error: &Error) -> Response {
-    error_response(id, &RpcError::internal(error))
-}
-
-fn config_response(id: &RequestId, result: &ConfigResult) -> Response {
-    match result {
-        ConfigResult::InForce(row) => match ConfigRecord::decode(row) {
-            Ok(config) => {
-                let mut body = Vec::with_capacity(config.fragment.len() + 64);
-                rpc::write_result(
-                    id,
-                    |result| result.extend_from_slice(config.fragment),
-                    &mut body,
-                );
-                Response { body, kind: ResponseKind::Result }
-            }
-            Err(error) => internal_error(id, &error),
-        },
-        ConfigResult::UnknownBlock { which, skipped } => {
-            let message = which.clone();
-            error_response(id, &RpcError::UnknownBlock { message, skipped: *skipped })
+fn config_response(id: &RequestId, result: ConfigResult) -> Response {
+    let row = match result {
+        ConfigResult::InForce(row) => row,
+        ConfigResult::UnknownBlock { block, skipped } => {
+            return Response::error(id, RpcError::UnknownBlock { block, skipped });
         }
-        ConfigResult::NoConfig { height, first } => error_response(id, &no_config(*height, *first)),
-    }
-}
-
-/// The error where no configuration is in force; `first` is the first height at which one is
-#[cold]
-pub(super) fn no_config(height: BlockHeight, first: Option<BlockHeight>) -> RpcError {
-    let from = match first {
-        None => String::new(),
-        Some(first) => alloc::format!(", the first one starts at {first}"),
+        ConfigResult::NoConfig { height, first } => {
+            return Response::error(id, RpcError::NoConfig { height, first });
+        }
     };
-    let message = alloc::format!(
-        "no protocol configuration is in force at height {height}{from}: import the one of this \
-         height"
-    );
-    RpcError::NoConfig { message }
+    match ConfigRecord::decode(&row) {
+        Ok(config) => {
+            let mut body = Vec::with_capacity(config.fragment.len() + 64);
+            let write = |result: &mut Vec<u8>| result.extend_from_slice(config.fragment);
+            let outcome = rpc::write_result(id, write, &mut body);
+            Response { body, outcomes: Outcomes::one(outcome) }
+        }
+        Err(error) => internal_error(id, error),
+    }
 }

@@ -5,10 +5,9 @@
 //! canonical and no block since is missing: then it is in none of them, and no block on top of the
 //! head can include it. A base block that is unknown, on a fork or below a gap proves nothing.
 
-use alloc::string::{String, ToString};
-
 use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig, TransactionRules};
 use crate::primitives::{BlockHeight, CryptoHash};
+use crate::rpc::InvalidTransaction;
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord};
 use crate::storage::{Key, Table};
@@ -69,14 +68,17 @@ impl ConfigCheck {
         text.map(Some).map_err(|error| Error::new(ErrorKind::Corrupt, error).at("configuration"))
     }
 
-    /// The first rule that the transaction violates, as the JSON of an `InvalidTxError`; as a node
-    /// does, expiry is looked at before everything else
-    pub(super) fn violation(&self, signed: &EncodedTransaction) -> Result<Option<String>, Error> {
+    /// The first rule that the transaction violates; as a node does, expiry is looked at before
+    /// everything else
+    pub(super) fn violation(
+        &self,
+        signed: &EncodedTransaction,
+    ) -> Result<Option<InvalidTransaction>, Error> {
         let Some(rules) = self.rules()? else { return Ok(None) };
         if self.heights.is_some_and(|(base, head)| rules.is_expired(base, head)) {
-            return Ok(Some("\"Expired\"".to_string()));
+            return Ok(Some(InvalidTransaction::Expired));
         }
-        Ok(rules.check(&signed.decode()).err())
+        Ok(rules.check(&signed.decode()).err().map(|json| InvalidTransaction::Rule { json }))
     }
 
     /// The rules of the configuration, if one is in force

@@ -3,8 +3,6 @@
 //! Either for the last time, and then it gets a response whatever the rows are, or because its rows
 //! were older than a block that was handed in.
 
-use core::fmt;
-
 /// Why a request stops waiting
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -24,18 +22,9 @@ pub enum EndReason {
     Shutdown,
 }
 
-impl fmt::Display for EndReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout => formatter.write_str("the deadline has passed"),
-            Self::OverLimit { pending, limit, calls } => write!(
-                formatter,
-                "too many pending requests: {pending} of {limit}, and this one needs {calls}"
-            ),
-            Self::Shutdown => formatter.write_str("the service stops"),
-        }
-    }
-}
+/// Why a watch ends when the endpoint is shut down
+#[cfg(feature = "watch")]
+pub(super) const STOPPING: &str = "the service stops";
 
 /// Rows that were older than the newest block that the waiters know of
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
+#[cfg(feature = "watch")]
+use super::end_reason::STOPPING;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
 use super::validity_map::ValidityMap;
@@ -430,7 +432,7 @@ impl<T> Endpoint<T> {
         self.stopping = true;
         self.waiters.wake_all();
         #[cfg(feature = "watch")]
-        self.watches.fail_all(&Error::new(ErrorKind::Usage, EndReason::Shutdown));
+        self.watches.fail_all(&Error::new(ErrorKind::Usage, STOPPING));
     }
 
     /// Removes a request whose client went away, or that the host has answered, in O(log

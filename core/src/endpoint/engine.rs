@@ -5,7 +5,6 @@
 
 use alloc::vec::Vec;
 
-use super::call::error_response;
 use super::fast_path::{self, FastPath, FastResult};
 use super::newest::ReadNewest;
 use super::{
@@ -18,7 +17,7 @@ use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::proof::AnswerProof;
-use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
+use crate::rpc::{self, CallOutcome, Method, MethodCall, Outcomes, Request};
 use crate::status::{Observation, ProofEnd, ProofQuery, SummaryQuery};
 use crate::storage::restartable::RestartableQuery;
 use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
@@ -81,12 +80,14 @@ impl Engine {
     pub fn respond(&self, request: Request, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
         let mut body = Vec::new();
         match self.try_fast_path(&request, snapshot, &mut body) {
-            FastResult::Found(kind) => RequestState::Ready(Response { body, kind }),
+            FastResult::Found(outcomes) => RequestState::Ready(Response { body, outcomes }),
             FastResult::SlowPath(row) => self.respond_slow_owned(request, row, snapshot),
         }
     }
 
     /// Responds to a request as [`respond`](Self::respond) does, and appends the response to `out`
+    ///
+    /// The places of the outcomes count from where the response begins.
     ///
     /// A finalized transaction costs one row read and one copy of its bytes, the configuration of a
     /// final block three reads. With buffers that are reused, nothing is allocated for a result
@@ -104,7 +105,8 @@ impl Engine {
     ///     out.clear();
     ///     let request = engine.parse(b"{\"method\":\"block\"}", None);
     ///     let state = engine.respond_into(request, &storage, &mut buffers, &mut out);
-    ///     assert!(matches!(state, RequestState::Ready(ResponseKind::RequestValidation)));
+    ///     let RequestState::Ready(outcomes) = state else { panic!("it waits") };
+    ///     assert_eq!(outcomes.kind(), ResponseKind::RequestValidation);
     ///     assert!(out.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
     /// }
     /// ```
@@ -114,9 +116,9 @@ impl Engine {
         snapshot: &(impl Snapshot + ?Sized),
         buffers: &mut Buffers,
         out: &mut Vec<u8>,
-    ) -> RequestState<ResponseKind> {
+    ) -> RequestState<Outcomes> {
         match self.try_fast_path(&request, snapshot, out) {
-            FastResult::Found(kind) => RequestState::Ready(kind),
+            FastResult::Found(outcomes) => RequestState::Ready(outcomes),
             FastResult::SlowPath(row) => self.respond_slow(request, row, snapshot, buffers, out),
         }
     }
@@ -159,7 +161,7 @@ impl Engine {
                     .map(ResponseBody::Contiguous);
             }
             Err(rpc_error) => {
-                let response = error_response(&call.id, &rpc_error);
+                let response = Response::error(&call.id, *rpc_error);
                 return RequestState::Ready(ResponseBody::Contiguous(response));
             }
         };
@@ -167,8 +169,9 @@ impl Engine {
             return RequestState::Ready(ResponseBody::Chunks(result.into_chunks(&call.id)));
         }
         let mut body = Vec::new();
-        result.write(&call.id, &mut body);
-        let response = Response { body, kind: ResponseKind::Result };
+        let value_end = result.write(&call.id, &mut body);
+        let outcome = CallOutcome::new(body.len(), value_end, None);
+        let response = Response { body, outcomes: Outcomes::one(outcome) };
         RequestState::Ready(ResponseBody::Contiguous(response))
     }
 
@@ -179,10 +182,15 @@ impl Engine {
         request: &Request,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
-    ) -> FastResult<ResponseKind> {
-        match request {
-            Request::Single(Ok(call)) => fast_path::write(call, &self.settings, snapshot, out),
-            _ => FastResult::SlowPath(None),
+    ) -> FastResult<Outcomes> {
+        let Request::Single(Ok(call)) = request else { return FastResult::SlowPath(None) };
+        let start = out.len();
+        match fast_path::write(call, &self.settings, snapshot, out) {
+            FastResult::Found((value_end, error)) => {
+                let outcome = CallOutcome::new(out.len() - start, value_end - start, error);
+                FastResult::Found(Outcomes::one(outcome))
+            }
+            FastResult::SlowPath(row) => FastResult::SlowPath(row),
         }
     }
 
@@ -195,7 +203,7 @@ impl Engine {
     ) -> RequestState {
         let (mut body, buffers) = (Vec::new(), &mut Buffers::default());
         let state = self.respond_slow(request, transaction, snapshot, buffers, &mut body);
-        state.map(|kind| Response { body, kind })
+        state.map(|outcomes| Response { body, outcomes })
     }
 
     /// Slow path: everything that is not held by one row; with the row of the transaction, or
@@ -207,7 +215,7 @@ impl Engine {
         snapshot: &(impl Snapshot + ?Sized),
         buffers: &mut Buffers,
         out: &mut Vec<u8>,
-    ) -> RequestState<ResponseKind> {
+    ) -> RequestState<Outcomes> {
         let request = match request {
             Request::Single(Ok(MethodCall {
                 id,
@@ -224,7 +232,7 @@ impl Engine {
             } else {
                 out.extend_from_slice(&response.body);
             }
-            response.kind
+            response.outcomes
         })
     }
 

@@ -11,7 +11,7 @@ use crate::archive::{
     Archive as _, ArchiveLookup, ArchivedReceipt, Envelope, MemoryArchive, Origin, WithArchive,
     WriterId,
 };
-use crate::config::Finality;
+use crate::config::{BlockReference, Finality};
 use crate::import::ImportSettings;
 use crate::primitives::CryptoHash;
 use crate::rpc::ResponseKind;
@@ -88,17 +88,21 @@ fn a_response_is_appended_whatever_the_request_is() {
             let mut out = before.as_bytes().to_vec();
             let request = engine.parse(body.as_bytes(), None);
             let state = engine.respond_into(request, &storage, &mut Buffers::default(), &mut out);
-            assert!(matches!(state, RequestState::Ready(found) if found == alone.kind), "{body}");
+            assert!(
+                matches!(state, RequestState::Ready(found) if found == alone.outcomes),
+                "{body}"
+            );
             assert_eq!(out, [before.as_bytes(), &alone.body].concat(), "{body}");
         }
-        assert_eq!(alone.kind, kind, "{body}");
+        assert_eq!(alone.kind(), kind, "{body}");
     }
 }
 
 #[test]
 fn blocks_and_types_have_names() {
     let names = [Finality::Optimistic, Finality::NearFinal, Finality::Final];
-    assert_eq!(names.map(Finality::head_name), ["HEAD", "NEAR-FINAL HEAD", "FINAL HEAD"]);
+    let names = names.map(|finality| BlockReference::Finality(finality).unknown_text());
+    assert_eq!(names, ["HEAD", "NEAR-FINAL HEAD", "FINAL HEAD"]);
     let endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     assert!(format!("{endpoint:?}").starts_with("Endpoint { engine: Engine"));
     let mut watches = WatchMap::new(0);

@@ -3,19 +3,20 @@
 //! The row of a finalized transaction and that of a configuration end with the bytes of the result.
 //! Most requests are about these. All others take the slow path of a
 //! [`RequestQuery`](super::RequestQuery); where both can respond, they give the same bytes. A
-//! storage that fails is not asked again: the request fails as it would on the slow path.
+//! storage that fails is not asked again: the request fails as it would on the slow path. Only for
+//! an unknown block or configuration, the two rows of the chain are read a second time.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Settings;
-use super::call::{no_config, write_error};
 use super::response::{Bytes, ResponseChunk};
 use crate::Error;
 use crate::config::{BlockReference, Finality};
 use crate::primitives::BlockHeight;
 use crate::rpc::{
-    self, Method, MethodCall, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
+    self, Method, MethodCall, RequestId, RpcError, StatusRequest, TransactionRef, write_error_text,
 };
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction};
 use crate::storage::{Isolation, Key, Row, Snapshot, Table};
@@ -58,13 +59,13 @@ impl<'row> RowSlice<'row> {
     }
 
     #[inline]
-    fn write(&self, id: &RequestId, out: &mut Vec<u8>) {
+    fn write(&self, id: &RequestId, out: &mut Vec<u8>) -> usize {
         write_response(
             self.result.get(..self.head_len).unwrap_or_default(),
             self.result.get(self.result.len() - self.tail_len..).unwrap_or_default(),
             id,
             out,
-        );
+        )
     }
 }
 
@@ -90,41 +91,42 @@ fn append(part: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the response whose result consists of these two parts
+/// Appends the response whose result consists of these two parts, and returns where that ends
 #[inline]
-fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) {
+fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) -> usize {
     out.reserve(head.len() + tail.len() + id.as_bytes().len() + ENVELOPE_LEN);
     out.extend_from_slice(rpc::RESULT_PREFIX);
     append(head, out);
     append(tail, out);
+    let value_end = out.len();
     let [name, id, end] = rpc::response_suffix(id);
     out.extend_from_slice(name);
     out.extend_from_slice(id);
     out.extend_from_slice(end);
+    value_end
 }
 
 /// What the fast path did for a call
 pub(super) enum FastResult<T> {
-    /// One row holds the result, or it is an error: the storage failed, or no configuration is in
-    /// force
+    /// One row holds the result, or the storage failed
     Found(T),
     /// The slow path has to respond; with the row of the transaction, or that it has none, if that
     /// was read
     SlowPath(Option<Option<Row>>),
 }
 
-/// Appends the response to a call if one row holds its result, or if the storage fails
+/// Appends the response to a call if one row holds its result, or if the storage fails; found is
+/// where its result or error ends, and the error
 pub(super) fn write(
     call: &MethodCall,
     settings: &Settings,
     snapshot: &(impl Snapshot + ?Sized),
     out: &mut Vec<u8>,
-) -> FastResult<ResponseKind> {
-    let (start, mut is_written) = (out.len(), false);
+) -> FastResult<(usize, Option<Box<RpcError>>)> {
+    let (start, mut value_end) = (out.len(), 0);
     let mut write = |slice: Option<RowSlice<'_>>| {
         let Some(slice) = slice else { return };
-        slice.write(&call.id, out);
-        is_written = true;
+        value_end = slice.write(&call.id, out);
     };
     let result = match &call.method {
         Method::TransactionStatus(request) => {
@@ -141,25 +143,36 @@ pub(super) fn write(
                 write(RowSlice::of_config(row));
                 false
             }),
-            Err(rpc_error) => return FastResult::Found(write_error(&call.id, &rpc_error, out)),
+            Err(error) => return FastResult::Found(write_failure(&call.id, error, out)),
         },
+        Method::Other(_) | Method::Answered(_) => return FastResult::SlowPath(None),
     };
     match result {
-        Ok(_) if is_written => FastResult::Found(ResponseKind::Result),
+        Ok(_) if value_end > 0 => FastResult::Found((value_end, None)),
         Ok(row) => FastResult::SlowPath(is_status(call).then_some(row)),
         Err(error) => {
             // The storage may have failed after it passed the row.
             out.truncate(start);
-            FastResult::Found(write_failure(&call.id, &error, out))
+            FastResult::Found(write_failure(&call.id, internal_error(error), out))
         }
     }
 }
 
-/// Appends the response to a call for which the storage failed
 #[cold]
 #[inline(never)]
-fn write_failure(id: &RequestId, error: &Error, out: &mut Vec<u8>) -> ResponseKind {
-    write_error(id, &RpcError::internal(error), out)
+fn internal_error(error: Error) -> Box<RpcError> {
+    Box::new(RpcError::Internal { error })
+}
+
+/// Appends the response to a call that failed
+#[cold]
+#[inline(never)]
+fn write_failure(
+    id: &RequestId,
+    error: Box<RpcError>,
+    out: &mut Vec<u8>,
+) -> (usize, Option<Box<RpcError>>) {
+    (write_error_text(id, &error, out), Some(error))
 }
 
 const fn is_status(call: &MethodCall) -> bool {
@@ -175,16 +188,16 @@ fn transaction_key(request: &StatusRequest) -> Key {
     Key::hash(Table::Transactions, hash)
 }
 
-/// The first height of the configuration in force at a block, if the row of the chain has the
-/// block's height
+/// The first height of the configuration in force at a block, if there is one and the row of the
+/// chain has the block's height
 ///
 /// # Errors
 ///
-/// The storage failed, the block is unknown, or no configuration is in force there.
+/// The storage failed.
 fn config_height(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Option<BlockHeight>, RpcError> {
+) -> Result<Option<BlockHeight>, Box<RpcError>> {
     let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
     else {
         return Ok(None);
@@ -194,7 +207,7 @@ fn config_height(
         return Ok(None);
     }
     let is_final = *finality == Finality::Final;
-    // What is wrong with a row, the slow path says, which reads it again.
+    // What is wrong with a row, or that one is missing, the slow path says, which reads it again.
     let mut height = Ok(None);
     let mut read_height = |row: &[u8]| {
         height = ChainRecord::decode_without_lists(row).map(|chain| {
@@ -203,29 +216,15 @@ fn config_height(
         });
         false
     };
-    let internal = |error: Error| RpcError::internal(&error);
-    snapshot.get_with(&ChainRecord::key(), &mut read_height).map_err(internal)?;
-    let height = match height {
-        Ok(Some(height)) => height,
-        Ok(None) => {
-            let message = finality.head_name().into();
-            return Err(RpcError::UnknownBlock { message, skipped: false });
-        }
-        Err(_) => return Ok(None),
-    };
+    snapshot.get_with(&ChainRecord::key(), &mut read_height).map_err(internal_error)?;
+    let Ok(Some(height)) = height else { return Ok(None) };
     let mut first = Ok(None);
     let mut read_first = |row: &[u8]| {
         first = ConfigIndex::in_force_in_row(row, height);
-        matches!(first, Ok(None))
+        false
     };
-    let row = snapshot.get_with(&ConfigIndex::key(), &mut read_first).map_err(internal)?;
-    match first {
-        Ok(None) => {
-            let index = ConfigIndex::decode(row.as_deref()).map_err(internal)?;
-            Err(no_config(height, index.heights.first().copied()))
-        }
-        first => Ok(first.ok().flatten()),
-    }
+    snapshot.get_with(&ConfigIndex::key(), &mut read_first).map_err(internal_error)?;
+    Ok(first.ok().flatten())
 }
 
 /// A result that one row holds, to be copied or sent from there
@@ -239,27 +238,28 @@ impl FastPath {
     ///
     /// # Errors
     ///
-    /// The storage failed, or no configuration is in force.
+    /// The storage failed.
     pub(super) fn find(
         call: &MethodCall,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<FastResult<Self>, RpcError> {
+    ) -> Result<FastResult<Self>, Box<RpcError>> {
         let key = match &call.method {
             Method::TransactionStatus(request) => Some(transaction_key(request)),
             Method::ProtocolConfig(reference) => {
                 config_height(reference, snapshot)?.map(ConfigRecord::key)
             }
+            Method::Other(_) | Method::Answered(_) => None,
         };
         let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
         let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
-        let row = snapshot.get(&key).map_err(|error| RpcError::internal(&error))?;
+        let row = snapshot.get(&key).map_err(internal_error)?;
         let Some(row) = row else { return slow_path(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {
                 RowSlice::of_transaction(&row, request.receipts, settings)
             }
-            Method::ProtocolConfig(_) => RowSlice::of_config(&row),
+            _ => RowSlice::of_config(&row),
         };
         let Some(slice) = slice else { return slow_path(Some(row)) };
         let (start, end) = (row.len() - slice.result.len(), row.len());
@@ -272,10 +272,10 @@ impl FastPath {
         self.parts.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Appends the response to `out`
-    pub(super) fn write(&self, id: &RequestId, out: &mut Vec<u8>) {
+    /// Appends the response to `out`, and returns where the result ends
+    pub(super) fn write(&self, id: &RequestId, out: &mut Vec<u8>) -> usize {
         let [head, tail] = self.parts.each_ref().map(|part| self.row.get(part.clone()));
-        write_response(head.unwrap_or_default(), tail.unwrap_or_default(), id, out);
+        write_response(head.unwrap_or_default(), tail.unwrap_or_default(), id, out)
     }
 
     /// The response in chunks, in their order

@@ -84,7 +84,7 @@ fn requests_wake_after_a_commit_and_not_before() {
     host.endpoint.handle_commit_result(import, Ok(())).unwrap();
     host.run(rng);
     assert_eq!(host.responses.len(), 1);
-    assert_eq!((host.responses[0].0, host.responses[0].1.kind), (waiting, ResponseKind::Result));
+    assert_eq!((host.responses[0].0, host.responses[0].1.kind()), (waiting, ResponseKind::Result));
     let error = host.endpoint.handle_commit_result(import, Ok(())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
@@ -196,7 +196,7 @@ fn rows_that_cannot_be_supplied_end_the_operation() {
         host.endpoint.handle_rows(handle, Err(failure())).unwrap();
         match host.endpoint.poll_output() {
             Output::Response { handle, response, .. } => {
-                assert_eq!((handle, response.kind), (asked, ResponseKind::Internal));
+                assert_eq!((handle, response.kind()), (asked, ResponseKind::Internal));
                 let text = core::str::from_utf8(&response.body).unwrap();
                 assert!(text.contains("the cluster is away"), "{text}");
             }
@@ -241,7 +241,7 @@ fn deadlines_shutdown_and_cancellation_apply_while_rows_are_fetched() {
     assert_eq!(supply(&mut host), timeout);
     host.run(rng);
     let (handle, response) = host.responses.pop().unwrap();
-    assert_eq!((handle, response.kind), (timeout, ResponseKind::Timeout));
+    assert_eq!((handle, response.kind()), (timeout, ResponseKind::Timeout));
 
     let cancelled = request(&mut host, 100, None);
     let Output::NeedRows { handle, keys, .. } = host.endpoint.poll_output() else { panic!() };
@@ -255,7 +255,7 @@ fn deadlines_shutdown_and_cancellation_apply_while_rows_are_fetched() {
     host.endpoint.shutdown();
     host.run(rng);
     host.responses.sort_by_key(|(handle, _)| *handle);
-    let found = host.responses.iter().map(|(handle, response)| (*handle, response.kind));
+    let found = host.responses.iter().map(|(handle, response)| (*handle, response.kind()));
     let expected = stopped.map(|handle| (handle, ResponseKind::Unavailable));
     assert_eq!(found.collect::<Vec<_>>(), expected);
     assert_eq!((host.endpoint.pending_count(), host.endpoint.next_timeout()), (0, None));
@@ -281,7 +281,7 @@ fn each_request_has_its_own_timeout() {
         let Output::Response { handle, response, .. } = endpoint.poll_output_with(&storage) else {
             panic!("no response at {at}");
         };
-        assert_eq!((handle, response.kind), (handles[index].0, ResponseKind::Timeout));
+        assert_eq!((handle, response.kind()), (handles[index].0, ResponseKind::Timeout));
     }
     assert_eq!(endpoint.pending_count(), 1);
 }

@@ -40,7 +40,7 @@ use crate::{Error, ErrorKind};
 /// // After each block that was imported:
 /// assert!(pending.again(&storage).is_none());
 /// // At the deadline:
-/// assert_eq!(pending.expire(&storage).kind, ResponseKind::Timeout);
+/// assert_eq!(pending.expire(&storage).kind(), ResponseKind::Timeout);
 /// ```
 #[derive(Debug)]
 pub struct PendingRequest {

@@ -7,10 +7,10 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, error_response};
+use super::call::Call;
 use super::end_reason::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
-use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
+use crate::rpc::{Request, RequestId, RpcError};
 use crate::storage::{Isolation, Key, Query, Row, Snapshot, Step, check_row_count, run};
 use crate::{Error, ErrorKind};
 
@@ -75,7 +75,7 @@ impl RequestQuery {
     pub fn new(settings: &Settings, request: Request) -> Self {
         let (calls, is_batch) = match request {
             Request::Single(call) => ([Call::new(call, settings)].into(), false),
-            Request::Invalid(invalid) => ([Call::invalid(&invalid)].into(), false),
+            Request::Invalid(invalid) => ([Call::invalid(invalid)].into(), false),
             Request::Batch(calls) => {
                 (calls.into_iter().map(|call| Call::new(call, settings)).collect(), true)
             }
@@ -109,7 +109,7 @@ impl RequestQuery {
 
     /// The response if the storage failed: `INTERNAL_ERROR` for all calls that are not answered
     pub fn fail(mut self, error: &Error) -> Response {
-        let rpc_error = RpcError::internal(error);
+        let rpc_error = RpcError::Internal { error: error.clone() };
         self.calls.iter_mut().for_each(|call| call.fail(&rpc_error));
         self.take_response()
     }
@@ -154,20 +154,12 @@ impl RequestQuery {
             Call::Answered(response, _) => Some(response),
             _ => None,
         });
-        match responses.next() {
-            Some(response) if !self.is_batch => response,
-            Some(first) => {
-                let mut body = Vec::new();
-                let bodies = [first].into_iter().chain(responses).map(|response| response.body);
-                write_batch(bodies, &mut body);
-                Response { body, kind: ResponseKind::Result }
-            }
-            // Every request has a call, so the responses were returned before.
-            None => {
-                let message = ANSWERED.into();
-                error_response(&RequestId::null(), &RpcError::Internal { message })
-            }
-        }
+        let response = if self.is_batch { Response::batch(responses) } else { responses.next() };
+        // Every request has a call, so without one the responses were returned before.
+        response.unwrap_or_else(|| {
+            let error = Error::new(ErrorKind::Usage, ANSWERED);
+            Response::error(&RequestId::null(), RpcError::Internal { error })
+        })
     }
 }
 

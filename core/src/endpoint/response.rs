@@ -1,14 +1,14 @@
 //! What a request ends in: a response, or a pending request.
 //!
-//! A response is the body of a JSON-RPC response together with its kind, so that a host can choose
-//! an HTTP status without reading the body. Large results can be sent from the row that holds them.
+//! A response is the body of a JSON-RPC response together with the outcome of each call, so that no
+//! host has to read the body. Large results can be sent from the row that holds them.
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::ops::{Deref, Range};
 
 use super::PendingRequest;
-use crate::rpc::ResponseKind;
+use crate::rpc::{self, Outcomes, RequestId, ResponseKind, RpcError};
 use crate::storage::Row;
 
 /// The state of a request: answered, or waiting for its milestone
@@ -34,14 +34,70 @@ impl<R, P> RequestState<R, P> {
     }
 }
 
-/// A finished response: the body of a JSON-RPC response
+/// A finished response: the body of a JSON-RPC response, and what it says as data
+///
+/// ```
+/// use milepost::endpoint::Response;
+/// use milepost::rpc::{RequestId, ResponseKind, RpcError};
+///
+/// let id = RequestId::default();
+/// let error = RpcError::MethodNotFound { method: "nope".to_owned() };
+/// let responses = [Response::result(&id, |out| out.push(b'7')), Response::error(&id, error)];
+/// let batch = Response::batch(responses).unwrap();
+/// assert!(batch.body.starts_with(br#"[{"jsonrpc":"2.0","result":7,"id":"dontcare"},{"#));
+/// assert_eq!(batch.kind(), ResponseKind::Result);
+/// assert_eq!(batch.outcomes.errors().count(), 1);
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "bytes and their kind")]
+#[expect(clippy::exhaustive_structs, reason = "bytes and what they say")]
 pub struct Response {
     /// The response, as compact JSON
     pub body: Vec<u8>,
-    /// What kind of response it is; a batch is a [`ResponseKind::Result`], whatever it contains
-    pub kind: ResponseKind,
+    /// The outcome of each call, with its place in the body
+    pub outcomes: Outcomes,
+}
+
+impl Response {
+    /// The response with this result; `result` appends exactly one JSON value
+    pub fn result(id: &RequestId, result: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut body = Vec::new();
+        let outcome = rpc::write_result(id, result, &mut body);
+        Self { body, outcomes: Outcomes::one(outcome) }
+    }
+
+    /// The response with this error
+    pub fn error(id: &RequestId, error: RpcError) -> Self {
+        let mut body = Vec::new();
+        let outcome = rpc::write_error(id, error, &mut body);
+        Self { body, outcomes: Outcomes::one(outcome) }
+    }
+
+    /// The response to a batch: the array of these responses to its calls; `None` if there is none
+    pub fn batch(responses: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let (mut body, mut outcomes) = (Vec::from(*b"["), Vec::new());
+        for response in responses {
+            if body.len() > 1 {
+                body.push(b',');
+            }
+            let offset = body.len();
+            body.extend_from_slice(&response.body);
+            outcomes.extend(response.outcomes.iter().map(|outcome| outcome.moved(offset)));
+        }
+        body.push(b']');
+        Outcomes::batch(outcomes).map(|outcomes| Self { body, outcomes })
+    }
+
+    /// The response to the call of this index alone, copied; `None` if there is none
+    pub fn item(&self, index: usize) -> Option<Self> {
+        let outcome = self.outcomes.iter().nth(index)?;
+        let body = self.body.get(outcome.response.clone())?.to_vec();
+        Some(Self { body, outcomes: Outcomes::one(outcome.alone()) })
+    }
+
+    /// The kind of the response; that to a batch is a [`ResponseKind::Result`], whatever it contains
+    pub fn kind(&self) -> ResponseKind {
+        self.outcomes.kind()
+    }
 }
 
 /// A response that may consist of chunks
@@ -52,6 +108,25 @@ pub enum ResponseBody {
     Contiguous(Response),
     /// A result: these chunks one after the other, which share the bytes of the stored row
     Chunks([ResponseChunk; 4]),
+}
+
+impl ResponseBody {
+    /// The kind of the response
+    pub fn kind(&self) -> ResponseKind {
+        match self {
+            Self::Contiguous(response) => response.kind(),
+            Self::Chunks(_) => ResponseKind::Result,
+        }
+    }
+
+    /// The errors in the response, in the order of the calls
+    pub fn errors(&self) -> impl Iterator<Item = &RpcError> {
+        let outcomes = match self {
+            Self::Contiguous(response) => Some(&response.outcomes),
+            Self::Chunks(_) => None,
+        };
+        outcomes.into_iter().flat_map(Outcomes::errors)
+    }
 }
 
 /// A part of a response, which shares the bytes of the row that it was read from

@@ -8,7 +8,6 @@
 use alloc::borrow::Cow;
 
 use super::Settings;
-use super::call::no_config;
 use super::config_check::ConfigCheck;
 use super::status_call::StatusCall;
 use crate::codec::json::Reader;
@@ -40,14 +39,14 @@ impl ShardCheck {
             return Ok(Self::default());
         }
         if let ConfigResult::NoConfig { height, first } = &check.config {
-            return Err(no_config(*height, *first));
+            return Err(RpcError::NoConfig { height: *height, first: *first });
         }
         let shards = settings.track_shards;
         let read = check.text().and_then(|config| match config {
             Some(config) => Self::read(call, status, ShardAssignment::read(config)?, shards),
             None => Ok(Self::default()),
         });
-        read.map_err(|error| RpcError::internal(&error))
+        read.map_err(|error| RpcError::Internal { error })
     }
 
     fn read(

@@ -76,13 +76,13 @@ fn a_request_whose_shard_is_tracked_no_longer_is_answered_when_it_is_evaluated()
     let text = |response: &Response| String::from_utf8(response.body.clone()).unwrap();
     let answered = again.again(&storage).unwrap();
     assert!(text(&answered).contains(r#""cause":{"name":"DOES_NOT_TRACK_SHARD"}"#));
-    assert_eq!(answered.kind, ResponseKind::Handler);
-    assert_eq!(answered.kind.http_status(), 200);
+    assert_eq!(answered.kind(), ResponseKind::Handler);
+    assert_eq!(answered.kind().http_status(), 200);
     // At the deadline it is a time-out, with its cause where the settings enable it.
     let expired = expired.expire(&storage);
     assert!(text(&expired).contains(r#""cause":{"name":"TIMEOUT_ERROR"}"#));
     let expired = with_cause.expire(&storage);
-    assert_eq!(expired.kind, ResponseKind::Timeout);
+    assert_eq!(expired.kind(), ResponseKind::Timeout);
     let cause =
         r#""cause":{"info":{"cause":"DOES_NOT_TRACK_SHARD","shard_id":1},"name":"TIMEOUT_ERROR"}"#;
     assert!(text(&expired).contains(cause), "{}", text(&expired));
@@ -107,12 +107,12 @@ fn what_says_nothing_of_shards_is_an_error_once_there_is_a_block() {
         put_layout(1, layout, &mut storage);
         for wait_until in ["NONE", "FINAL"] {
             let response = ready(ask(engine(false), wait_until, &storage));
-            assert_eq!(response.kind, ResponseKind::Internal, "{layout}");
+            assert_eq!(response.kind(), ResponseKind::Internal, "{layout}");
             errors.push(String::from_utf8(response.body).unwrap());
         }
     }
     assert!(errors[0].contains("its layout V4 has no shard of m.near"), "{}", errors[0]);
     assert!(errors[4].contains("configuration.shard_layout"), "{}", errors[4]);
     // All shards are tracked by default, whatever the layout.
-    assert_eq!(ready(ask(Engine::default(), "NONE", &storage)).kind, ResponseKind::Handler);
+    assert_eq!(ready(ask(Engine::default(), "NONE", &storage)).kind(), ResponseKind::Handler);
 }

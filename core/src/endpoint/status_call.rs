@@ -5,11 +5,11 @@
 //! [`Call`].
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, RunningCall, write_error};
+use super::call::{Call, RunningCall};
 use super::config_check::ConfigCheck;
 use super::shard_check::ShardCheck;
 use super::validity::Validity;
@@ -20,7 +20,8 @@ use crate::archive::ArchiveLookup;
 use crate::primitives::AccountId;
 use crate::primitives::CryptoHash;
 use crate::rpc::{
-    self, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause, TransactionRef,
+    self, CallOutcome, InvalidTransaction, RequestId, RpcError, StatusRequest, TimeoutCause,
+    TransactionRef, write_error,
 };
 use crate::status::{Milestone, StatusQuery, TransactionStatus, WaitCondition};
 use crate::transaction::EncodedTransaction;
@@ -67,20 +68,23 @@ impl Attempt {
 
     /// Why the transaction can never be executed, if it is known to be invalid: first what the
     /// configuration demands, then the signature, unless the build lacks its scheme
-    pub(super) fn violation(&self, check: Option<&ConfigCheck>) -> Result<Option<String>, Error> {
+    pub(super) fn violation(
+        &self,
+        check: Option<&ConfigCheck>,
+    ) -> Result<Option<InvalidTransaction>, Error> {
         let Some(signed) = &self.signed else { return Ok(None) };
         if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
             return Ok(Some(violation));
         }
-        Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
+        Ok((signed.try_verify() == Some(false)).then_some(InvalidTransaction::InvalidSignature))
     }
 }
 
 /// The result of an [`Attempt`]; a response is written to the buffer
 pub(super) enum AttemptResult {
-    Response(ResponseKind),
+    Response(CallOutcome),
     /// A response that later rows would not change
-    PermanentResponse(ResponseKind),
+    PermanentResponse(CallOutcome),
     /// The milestone is not reached, because of this condition
     Unmet(WaitCondition),
 }
@@ -189,7 +193,7 @@ impl StatusCall {
         &mut self,
         attempt: &Attempt,
         check: Option<&ConfigCheck>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<InvalidTransaction>, Error> {
         if let (Some(validity), Some(check)) = (&mut self.validity, check) {
             return validity.violation(check);
         }
@@ -234,7 +238,7 @@ impl StatusCall {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> AttemptResult {
-        let mut write_error = |rpc_error: &RpcError| write_error(&self.id, rpc_error, out);
+        let mut write_error = |rpc_error: RpcError| write_error(&self.id, rpc_error, out);
         let unknown = RpcError::UnknownTransaction { hash: self.hash };
         match status {
             Some(status) if status.milestone().satisfies(self.wait_until) => {
@@ -246,32 +250,37 @@ impl StatusCall {
             let rpc_error = match attempt.end_reason {
                 // It waited while the shard was tracked.
                 Some(EndReason::Timeout) => RpcError::Timeout {
+                    hash: self.hash,
                     cause: settings
                         .timeout_cause
                         .then_some(TimeoutCause::DoesNotTrackShard { shard_id }),
                 },
-                _ => RpcError::DoesNotTrackShard,
+                _ => RpcError::DoesNotTrackShard { shard_id },
             };
-            return AttemptResult::Response(write_error(&rpc_error));
+            return AttemptResult::Response(write_error(rpc_error));
         }
         match status {
             None if self.wait_until == Milestone::None => {
-                return AttemptResult::Response(write_error(&unknown));
+                return AttemptResult::Response(write_error(unknown));
             }
             // This response remains, whatever the rest of the batch waits for.
             None if attempt.is_first && settings.unknown == UnknownTransaction::Immediate => {
-                return AttemptResult::PermanentResponse(write_error(&unknown));
+                return AttemptResult::PermanentResponse(write_error(unknown));
             }
             _ => {}
         }
         match attempt.end_reason {
             None => {}
             Some(EndReason::Timeout) => {
-                return AttemptResult::Response(write_error(&self.timeout_error(status, settings)));
+                return AttemptResult::Response(write_error(self.timeout_error(status, settings)));
             }
-            Some(reason) => {
-                let rpc_error = RpcError::Unavailable { message: reason.to_string() };
-                return AttemptResult::PermanentResponse(write_error(&rpc_error));
+            Some(EndReason::OverLimit { pending, limit, calls }) => {
+                let rpc_error = RpcError::OverLimit { hash: self.hash, pending, limit, calls };
+                return AttemptResult::PermanentResponse(write_error(rpc_error));
+            }
+            Some(EndReason::Shutdown) => {
+                let rpc_error = RpcError::Stopping { hash: self.hash };
+                return AttemptResult::PermanentResponse(write_error(rpc_error));
             }
         }
         if shards.is_some_and(ShardCheck::lacks_bodies) {
@@ -284,7 +293,7 @@ impl StatusCall {
             }
             Ok(None) => AttemptResult::Unmet(WaitCondition::Inclusion(self.hash)),
             Err(error) => {
-                AttemptResult::PermanentResponse(write_error(&RpcError::internal(&error)))
+                AttemptResult::PermanentResponse(write_error(RpcError::Internal { error }))
             }
         }
     }
@@ -293,12 +302,14 @@ impl StatusCall {
         let start = out.len();
         out.reserve(status.size_hint() + 64);
         let mut written = Ok(());
-        rpc::write_result(&self.id, |result| written = status.write(self.receipts, result), out);
+        let write = |result: &mut Vec<u8>| written = status.write(self.receipts, result);
+        let outcome = rpc::write_result(&self.id, write, out);
         match written {
-            Ok(()) => AttemptResult::Response(ResponseKind::Result),
+            Ok(()) => AttemptResult::Response(outcome),
             Err(error) => {
                 out.truncate(start);
-                AttemptResult::Response(write_error(&self.id, &RpcError::internal(&error), out))
+                let rpc_error = RpcError::Internal { error };
+                AttemptResult::Response(write_error(&self.id, rpc_error, out))
             }
         }
     }
@@ -316,7 +327,7 @@ impl StatusCall {
                 }
             }
         });
-        RpcError::Timeout { cause }
+        RpcError::Timeout { hash: self.hash, cause }
     }
 }
 

@@ -70,7 +70,7 @@ fn a_storage_may_be_chosen_at_run_time() {
     let state = engine.respond(engine.parse(REQUEST, None), snapshot);
     let RequestState::Pending(mut pending) = state else { panic!("it is answered") };
     assert!(pending.again(snapshot).is_none());
-    assert_eq!(pending.expire(snapshot).kind, ResponseKind::Timeout);
+    assert_eq!(pending.expire(snapshot).kind(), ResponseKind::Timeout);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_large_result_is_sent_from_its_row() {
         let RequestState::Ready(expected) = engine.respond(parse(), &storage) else {
             panic!("it is pending")
         };
-        assert_eq!(expected.kind, ResponseKind::Result);
+        assert_eq!(expected.kind(), ResponseKind::Result);
         let respond = |min_len| engine.respond_chunks(parse(), &storage, min_len);
         let RequestState::Ready(ResponseBody::Chunks(chunks)) = respond(length) else {
             panic!("it is copied")
@@ -171,7 +171,7 @@ fn a_query_that_has_ended_gives_an_internal_error() {
             RequestQuery::new(&Settings::default(), parse(body, None, &Limits::default()));
         assert!(matches!(run(&mut query, &MemoryStorage::new()), Ok(RequestState::Pending(_))));
         let RequestState::Ready(response) = query.run(&MemoryStorage::new()) else { panic!() };
-        assert_eq!(response.kind, ResponseKind::Internal);
+        assert_eq!(response.kind(), ResponseKind::Internal);
         assert!(String::from_utf8(response.body).unwrap().contains("already answered"));
     }
 }
@@ -308,7 +308,7 @@ fn requests_on_stale_rows_are_evaluated_again_with_the_next_block() {
     for body in &bodies[..50] {
         match send(&mut endpoint, body.as_bytes(), &stale) {
             RequestState::Pending(handle) => handles.push(handle),
-            RequestState::Ready(response) => assert_eq!(response.kind, ResponseKind::Result),
+            RequestState::Ready(response) => assert_eq!(response.kind(), ResponseKind::Result),
         }
     }
     assert!(next_response(&mut endpoint, &stale).is_none());
@@ -335,7 +335,7 @@ fn a_full_endpoint_and_one_that_is_shut_down_respond_with_the_reason() {
     assert!(endpoint.cancel(first) && !endpoint.cancel(first));
     let RequestState::Pending(batch) = send(&mut endpoint, &pair, &storage) else { panic!() };
     let RequestState::Ready(response) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
-    assert_eq!(response.kind, ResponseKind::Unavailable);
+    assert_eq!(response.kind(), ResponseKind::Unavailable);
 
     endpoint.shutdown();
     let (handle, response) = next_response(&mut endpoint, &storage).unwrap();
@@ -343,7 +343,7 @@ fn a_full_endpoint_and_one_that_is_shut_down_respond_with_the_reason() {
     let text = String::from_utf8(response.body).unwrap();
     assert_eq!(text.matches("the service stops").count(), 4);
     let RequestState::Ready(response) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
-    assert_eq!(response.kind, ResponseKind::Unavailable);
+    assert_eq!(response.kind(), ResponseKind::Unavailable);
     assert_eq!((endpoint.pending_count(), endpoint.next_timeout()), (0, None));
 }
 
@@ -480,7 +480,9 @@ struct FailingOnce<'storage> {
 impl Snapshot for FailingOnce<'_> {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let mut keys = self.keys.borrow_mut();
-        assert!(!keys.contains(key), "{key:?} is read twice");
+        // The rows of the chain are read again to say which block or configuration is unknown.
+        let is_repeated = keys.contains(key) && key.table() != Table::Chain;
+        assert!(!is_repeated, "{key:?} is read twice");
         keys.push(*key);
         if keys.len() == self.fails_at {
             return Err(Error::new(ErrorKind::Storage, "the read fails"));
@@ -490,7 +492,7 @@ impl Snapshot for FailingOnce<'_> {
 }
 
 #[test]
-fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
+fn a_read_that_fails_is_the_response_and_no_other_row_is_read_twice() {
     let (messages, mut bodies) = practice();
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
     let put_config = |height, storage: &mut MemoryStorage| {
@@ -524,12 +526,11 @@ fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
                 let snapshot = FailingOnce { storage, fails_at, keys: RefCell::default() };
                 let (mut buffers, mut out) = (Buffers::default(), Vec::new());
                 let kind = match way {
-                    0 => engine.respond(request(), &snapshot).map(|response| response.kind),
-                    1 => engine.respond_into(request(), &snapshot, &mut buffers, &mut out),
-                    _ => engine.respond_chunks(request(), &snapshot, 0).map(|body| match body {
-                        ResponseBody::Contiguous(response) => response.kind,
-                        ResponseBody::Chunks(_) => ResponseKind::Result,
-                    }),
+                    0 => engine.respond(request(), &snapshot).map(|response| response.kind()),
+                    1 => engine
+                        .respond_into(request(), &snapshot, &mut buffers, &mut out)
+                        .map(|outcomes| outcomes.kind()),
+                    _ => engine.respond_chunks(request(), &snapshot, 0).map(|body| body.kind()),
                 };
                 let read = snapshot.keys.into_inner().len();
                 let is_internal = matches!(kind, RequestState::Ready(ResponseKind::Internal));

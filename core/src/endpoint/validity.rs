@@ -8,12 +8,13 @@
 //! ([`ValidityMap`](super::validity_map::ValidityMap)).
 
 use alloc::format;
-use alloc::string::{String, ToString as _};
+use alloc::string::ToString as _;
 
 use super::config_check::ConfigCheck;
 use crate::Error;
 use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
+use crate::rpc::InvalidTransaction;
 use crate::storage::Row;
 use crate::storage::rows::TransactionRecord;
 use crate::transaction::EncodedTransaction;
@@ -88,9 +89,12 @@ impl Validity {
         self.wakes_on
     }
 
-    /// Why the transaction, which is in no block, can never be included, as the JSON of an
-    /// `InvalidTxError`; as a node does, expiry is looked at first
-    pub(super) fn violation(&mut self, check: &ConfigCheck) -> Result<Option<String>, Error> {
+    /// Why the transaction, which is in no block, can never be included; as a node does, expiry is
+    /// looked at first
+    pub(super) fn violation(
+        &mut self,
+        check: &ConfigCheck,
+    ) -> Result<Option<InvalidTransaction>, Error> {
         let Some((base, head)) = check.heights() else {
             self.wakes_on = WakesOn::Base(self.base);
             return Ok(None);
@@ -101,12 +105,13 @@ impl Validity {
         }
         self.wakes_on = self.last_height.map_or(WakesOn::NonceOnly, WakesOn::Height);
         if self.last_height.is_some_and(|last| head > last) {
-            return Ok(Some("\"Expired\"".to_string()));
+            return Ok(Some(InvalidTransaction::Expired));
         }
         // It may be in a block that these rows lack.
         let used = self.used.filter(|used| used.height <= head);
-        Ok(used.map(|UsedNonce { nonce, .. }| {
-            format!(r#"{{"InvalidNonce":{{"ak_nonce":{nonce},"tx_nonce":{}}}}}"#, self.nonce)
+        Ok(used.map(|UsedNonce { nonce, .. }| InvalidTransaction::InvalidNonce {
+            access_key: nonce,
+            transaction: self.nonce,
         }))
     }
 

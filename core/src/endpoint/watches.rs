@@ -11,7 +11,8 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Completion, EndReason, Endpoint, WatchEvent, WatchMap, WatchOptions};
+use super::end_reason::STOPPING;
+use super::{Completion, Endpoint, WatchEvent, WatchMap, WatchOptions};
 use crate::import::ChainUpdate;
 use crate::primitives::CryptoHash;
 use crate::status::{CompactStatus, Observation};
@@ -261,7 +262,7 @@ impl<T> Endpoint<T> {
         options: WatchOptions,
     ) -> Result<RequestHandle, Error> {
         if self.stopping {
-            return Err(Error::new(ErrorKind::Usage, EndReason::Shutdown));
+            return Err(Error::new(ErrorKind::Usage, STOPPING));
         }
         let (open, limit) = (self.watches.watches.len(), self.wait_config.max_waiting);
         if open >= limit {

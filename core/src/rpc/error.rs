@@ -6,13 +6,16 @@
 //! "InternalError happened during serializing InternalError"; and `TIMEOUT_ERROR` without a cause
 //! has no `info`, as in the interface and in nodes before 2.14, where 2.14 can write `null`.
 
-use alloc::string::{String, ToString};
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use super::RequestId;
-use super::response::{write_string, write_suffix};
-use crate::primitives::{CryptoHash, ShardId};
-use crate::{Error, ErrorKind};
+use super::response::write_string;
+use crate::Error;
+use crate::config::BlockReference;
+use crate::primitives::{BlockHeight, CryptoHash, Nonce, ShardId};
 
 /// The kind of a response, from which a host chooses an HTTP status without reading the body
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,51 +65,42 @@ pub struct InvalidRequest {
     pub method_name: Option<&'static str>,
     /// Whether it is a batch that is rejected as a whole
     pub is_batch: bool,
-    /// The error as the response reports it
+    /// The error
     pub rpc_error: RpcError,
-    /// The error with its path, which starts with `request` or `params`, and its offset
-    pub error: Error,
 }
 
 impl InvalidRequest {
     /// The error of a body or an envelope
     pub(super) fn of_request(id: RequestId, error: Error) -> Self {
-        let error = error.at("request");
-        Self::new(id, RpcError::Parse { message: error.to_string() }, error)
+        Self::new(id, RpcError::Parse { error: error.at("request") })
     }
 
     /// The error of params
     pub(super) fn of_params(id: RequestId, error: Error) -> Self {
-        let error = error.at("params");
-        let message = alloc::format!("Failed parsing args: {error}");
-        Self::new(id, RpcError::Parse { message }, error)
+        Self::new(id, RpcError::Parse { error: error.at(PARAMS) })
     }
 
     /// The error of a method that is not served
-    pub(super) fn of_method(id: RequestId, method: String) -> Self {
-        let detail = format_args!("unknown method {method}");
-        let error = Error::new(ErrorKind::Value, detail).at("request.method");
-        Self::new(id, RpcError::MethodNotFound { method }, error)
+    pub(super) const fn of_method(id: RequestId, method: String) -> Self {
+        Self::new(id, RpcError::MethodNotFound { method })
     }
 
-    const fn new(id: RequestId, rpc_error: RpcError, error: Error) -> Self {
-        Self { id, method_name: None, is_batch: false, rpc_error, error }
-    }
-
-    /// Appends the whole response to `out`
-    pub fn write(&self, out: &mut Vec<u8>) {
-        self.rpc_error.write(&self.id, out);
+    const fn new(id: RequestId, rpc_error: RpcError) -> Self {
+        Self { id, method_name: None, is_batch: false, rpc_error }
     }
 }
 
-/// The error of a request, by its cause
+/// The path of errors in params
+pub(super) const PARAMS: &str = "params";
+
+/// The error of a request, by its cause, with the values that it is about
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum RpcError {
     /// The body, the envelope or the params cannot be read
     Parse {
-        /// What is wrong and where
-        message: String,
+        /// The error, whose path starts with `request` or `params`
+        error: Error,
     },
     /// No method has this name
     MethodNotFound {
@@ -115,11 +109,16 @@ pub enum RpcError {
     },
     /// The transaction in the request can never be executed
     InvalidTransaction {
-        /// The `InvalidTxError`, as compact JSON with sorted keys
-        error: String,
+        /// Its hash
+        hash: CryptoHash,
+        /// The reason
+        reason: InvalidTransaction,
     },
     /// The shard of the sender is not tracked
-    DoesNotTrackShard,
+    DoesNotTrackShard {
+        /// The shard
+        shard_id: ShardId,
+    },
     /// The transaction was forwarded to another node
     RequestRouted {
         /// Its hash
@@ -132,13 +131,15 @@ pub enum RpcError {
     },
     /// The milestone was not reached in time
     Timeout {
+        /// The hash of the transaction
+        hash: CryptoHash,
         /// The reason, if the response reports one
         cause: Option<TimeoutCause>,
     },
     /// The block is not known
     UnknownBlock {
-        /// The block, as a NEAR node writes it: `BLOCK HEIGHT: 5`
-        message: String,
+        /// The block
+        block: BlockReference,
         /// Whether it was given by a height below the head, so it was skipped or removed
         skipped: bool,
     },
@@ -146,21 +147,85 @@ pub enum RpcError {
     ///
     /// On the wire it is `INTERNAL_ERROR` as well, but trying again does not help.
     NoConfig {
-        /// What is missing, and what to do
-        message: String,
+        /// The height of the block
+        height: BlockHeight,
+        /// The first height at which a configuration is in force, if there is one
+        first: Option<BlockHeight>,
     },
     /// The storage failed or has a corrupt row
     Internal {
         /// The error
-        message: String,
+        error: Error,
     },
-    /// The service is at a limit or shutting down
-    ///
-    /// On the wire it is the same as [`Internal`](Self::Internal), the one error that every client
-    /// of the interface takes as "try again later".
+    /// The milestone is not reached, and too many calls wait already; on the wire, this and the two
+    /// variants below are the same as [`Internal`](Self::Internal), the one error that every client
+    /// of the interface takes as "try again later"
+    OverLimit {
+        /// The hash of the transaction
+        hash: CryptoHash,
+        /// Number of calls that wait
+        pending: usize,
+        /// Maximum number of calls that wait
+        limit: usize,
+        /// Number of calls of the request
+        calls: usize,
+    },
+    /// The milestone is not reached, and the service stops
+    Stopping {
+        /// The hash of the transaction
+        hash: CryptoHash,
+    },
+    /// The host is at a limit, or cannot answer for another reason that may pass
     Unavailable {
         /// The reason
         message: String,
+        /// The transaction whose milestone is not reached, if this ends a wait
+        unreached: Option<CryptoHash>,
+    },
+    /// An error that the host answers a call with: its own, or that of a node which it asked
+    Host {
+        /// The error object, as JSON
+        json: String,
+        /// The kind of the response
+        kind: ResponseKind,
+        /// The transaction whose milestone is not reached, if this ends a wait
+        unreached: Option<CryptoHash>,
+    },
+}
+
+/// The values that an error is about, as far as it names them
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorDetails {
+    /// The hash of the transaction or of the block
+    pub hash: Option<CryptoHash>,
+    /// The height of the block
+    pub height: Option<BlockHeight>,
+    /// The shard that is not tracked
+    pub shard_id: Option<ShardId>,
+    /// The limit that is reached
+    pub limit: Option<u64>,
+}
+
+/// Why a transaction can never be executed: an `InvalidTxError`
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum InvalidTransaction {
+    /// Its base block is too old
+    Expired,
+    /// Its signature is not that of its public key
+    InvalidSignature,
+    /// Its access key has used this nonce or a greater one
+    InvalidNonce {
+        /// The nonce that the access key has used
+        access_key: Nonce,
+        /// The nonce of the transaction
+        transaction: Nonce,
+    },
+    /// It violates a rule of the protocol configuration
+    Rule {
+        /// The error as compact JSON with sorted keys
+        json: String,
     },
 }
 
@@ -188,11 +253,6 @@ pub enum TimeoutCause {
 }
 
 impl RpcError {
-    /// The internal error with this message
-    pub(crate) fn internal(error: &Error) -> Self {
-        Self::Internal { message: error.to_string() }
-    }
-
     /// The kind of a response with this error
     pub const fn kind(&self) -> ResponseKind {
         match self {
@@ -200,125 +260,237 @@ impl RpcError {
             Self::Timeout { .. } => ResponseKind::Timeout,
             Self::UnknownBlock { skipped: true, .. } => ResponseKind::SkippedBlock,
             Self::NoConfig { .. } | Self::Internal { .. } => ResponseKind::Internal,
-            Self::Unavailable { .. } => ResponseKind::Unavailable,
+            Self::OverLimit { .. } | Self::Stopping { .. } | Self::Unavailable { .. } => {
+                ResponseKind::Unavailable
+            }
+            Self::Host { kind, .. } => *kind,
             _ => ResponseKind::Handler,
         }
     }
 
-    /// Appends the whole response with this error to `out`
-    ///
-    /// ```
-    /// use milepost::rpc::{RpcError, RequestId};
-    ///
-    /// let mut body = Vec::new();
-    /// RpcError::Timeout { cause: None }.write(&RequestId::default(), &mut body);
-    /// assert_eq!(
-    ///     String::from_utf8(body).unwrap(),
-    ///     r#"{"jsonrpc":"2.0","error":{"name":"HANDLER_ERROR","cause":{"name":"TIMEOUT_ERROR"},"#
-    ///         .to_string()
-    ///         + r#""code":-32000,"message":"Server error","data":"Timeout"},"id":"dontcare"}"#,
-    /// );
-    /// ```
-    pub fn write(&self, id: &RequestId, out: &mut Vec<u8>) {
-        let (name, code, message) = match self {
-            Self::Parse { .. } => ("REQUEST_VALIDATION_ERROR", "-32700", "Parse error"),
-            Self::MethodNotFound { .. } => {
-                ("REQUEST_VALIDATION_ERROR", "-32601", "Method not found")
-            }
-            Self::NoConfig { .. } | Self::Internal { .. } | Self::Unavailable { .. } => {
-                ("INTERNAL_ERROR", "-32000", "Server error")
-            }
-            _ => ("HANDLER_ERROR", "-32000", "Server error"),
-        };
-        put(out, &[r#"{"jsonrpc":"2.0","error":{"name":""#, name, r#"","cause":"#]);
-        self.write_cause(out);
-        put(out, &[r#","code":"#, code, r#","message":""#, message, r#"","data":"#]);
-        self.write_data(out);
-        out.push(b'}');
-        write_suffix(id, out);
+    /// `name` of the error on the wire
+    pub const fn name(&self) -> &'static str {
+        match self.kind() {
+            ResponseKind::RequestValidation => "REQUEST_VALIDATION_ERROR",
+            ResponseKind::Internal | ResponseKind::Unavailable => "INTERNAL_ERROR",
+            _ => "HANDLER_ERROR",
+        }
     }
 
-    /// Writes `name` before `info` for errors of the request itself and after it for all others: a
-    /// NEAR node sorts the members of the latter only
-    fn write_cause(&self, out: &mut Vec<u8>) {
+    /// `name` of its cause on the wire; `None` of an error of the host
+    pub const fn cause_name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Parse { .. } => "PARSE_ERROR",
+            Self::MethodNotFound { .. } => "METHOD_NOT_FOUND",
+            Self::InvalidTransaction { .. } => "INVALID_TRANSACTION",
+            Self::DoesNotTrackShard { .. } => "DOES_NOT_TRACK_SHARD",
+            Self::RequestRouted { .. } => "REQUEST_ROUTED",
+            Self::UnknownTransaction { .. } => "UNKNOWN_TRANSACTION",
+            Self::Timeout { .. } => "TIMEOUT_ERROR",
+            Self::UnknownBlock { .. } => "UNKNOWN_BLOCK",
+            Self::NoConfig { .. }
+            | Self::Internal { .. }
+            | Self::OverLimit { .. }
+            | Self::Stopping { .. }
+            | Self::Unavailable { .. } => "INTERNAL_ERROR",
+            Self::Host { .. } => return None,
+        })
+    }
+
+    /// `info` of its cause on the wire, as JSON; `None` if it has none
+    pub fn info(&self) -> Option<String> {
+        let has_info = self.has_info() && self.cause_name().is_some();
+        has_info.then(|| {
+            let mut out = Vec::new();
+            self.write_info(&mut out);
+            String::from_utf8(out).unwrap_or_default()
+        })
+    }
+
+    /// The values that it is about, for interfaces without variants
+    pub fn details(&self) -> ErrorDetails {
+        let mut details = ErrorDetails::default();
         match self {
-            Self::Parse { message } => {
-                put(out, &[r#"{"name":"PARSE_ERROR","info":{"error_message":"#]);
-                write_string(message, out);
-                put(out, &["}}"]);
+            Self::InvalidTransaction { hash, .. }
+            | Self::RequestRouted { hash }
+            | Self::UnknownTransaction { hash }
+            | Self::Stopping { hash } => details.hash = Some(*hash),
+            Self::Timeout { hash, cause } => {
+                details.hash = Some(*hash);
+                if let Some(TimeoutCause::DoesNotTrackShard { shard_id }) = cause {
+                    details.shard_id = Some(*shard_id);
+                }
             }
-            Self::MethodNotFound { method } => {
-                put(out, &[r#"{"name":"METHOD_NOT_FOUND","info":{"method_name":"#]);
-                write_string(method, out);
-                put(out, &["}}"]);
+            Self::OverLimit { hash, limit, .. } => {
+                details.hash = Some(*hash);
+                details.limit = Some(*limit as u64);
             }
-            Self::InvalidTransaction { .. } => {
-                put(out, &[r#"{"info":{},"name":"INVALID_TRANSACTION"}"#]);
+            Self::DoesNotTrackShard { shard_id } => details.shard_id = Some(*shard_id),
+            Self::UnknownBlock { block: BlockReference::Height(height), .. }
+            | Self::NoConfig { height, .. } => details.height = Some(*height),
+            Self::UnknownBlock { block: BlockReference::Hash(hash), .. } => {
+                details.hash = Some(*hash);
             }
-            Self::DoesNotTrackShard => put(out, &[r#"{"name":"DOES_NOT_TRACK_SHARD"}"#]),
-            Self::RequestRouted { hash } => {
-                let hash = hash.to_string();
-                put(out, &[r#"{"info":{"transaction_hash":""#, &hash, r#""},"#]);
-                put(out, &[r#""name":"REQUEST_ROUTED"}"#]);
+            Self::Unavailable { unreached, .. } | Self::Host { unreached, .. } => {
+                details.hash = *unreached;
             }
+            Self::Parse { .. }
+            | Self::MethodNotFound { .. }
+            | Self::UnknownBlock { .. }
+            | Self::Internal { .. } => {}
+        }
+        details
+    }
+
+    /// The transaction whose milestone is not reached, of an error that ends a wait for it
+    pub const fn unreached(&self) -> Option<CryptoHash> {
+        match self {
+            Self::Timeout { hash, .. } | Self::OverLimit { hash, .. } | Self::Stopping { hash } => {
+                Some(*hash)
+            }
+            Self::Unavailable { unreached, .. } | Self::Host { unreached, .. } => *unreached,
+            _ => None,
+        }
+    }
+
+    /// Appends the error object
+    ///
+    /// `cause` has `name` before `info` for errors of the request itself and after it for all
+    /// others: a NEAR node sorts the members of the latter only.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        if let Self::Host { json, .. } = self {
+            return put(out, &[json]);
+        }
+        let (code, message) = match self {
+            Self::Parse { .. } => ("-32700", "Parse error"),
+            Self::MethodNotFound { .. } => ("-32601", "Method not found"),
+            _ => ("-32000", "Server error"),
+        };
+        let cause = self.cause_name().unwrap_or_default();
+        put(out, &[r#"{"name":""#, self.name(), r#"","cause":{"#]);
+        if self.kind() == ResponseKind::RequestValidation {
+            put(out, &[r#""name":""#, cause, r#"","info":"#]);
+            self.write_info(out);
+        } else {
+            if self.has_info() {
+                put(out, &[r#""info":"#]);
+                self.write_info(out);
+                out.push(b',');
+            }
+            put(out, &[r#""name":""#, cause, "\""]);
+        }
+        put(out, &[r#"},"code":"#, code, r#","message":""#, message, r#"","data":"#]);
+        self.write_data(out);
+        out.push(b'}');
+    }
+
+    const fn has_info(&self) -> bool {
+        !matches!(self, Self::DoesNotTrackShard { .. } | Self::Timeout { cause: None, .. })
+    }
+
+    fn write_info(&self, out: &mut Vec<u8>) {
+        let mut member = |name: &str, text: &str| {
+            put(out, &["{\"", name, "\":"]);
+            write_string(text, out);
+            out.push(b'}');
+        };
+        match self {
+            Self::MethodNotFound { method } => member("method_name", method),
+            Self::RequestRouted { hash } => member("transaction_hash", &hash.to_string()),
             Self::UnknownTransaction { hash } => {
-                let hash = hash.to_string();
-                put(out, &[r#"{"info":{"requested_transaction_hash":""#, &hash, r#""},"#]);
-                put(out, &[r#""name":"UNKNOWN_TRANSACTION"}"#]);
+                member("requested_transaction_hash", &hash.to_string());
             }
-            Self::Timeout { cause: None } => put(out, &[r#"{"name":"TIMEOUT_ERROR"}"#]),
-            Self::Timeout { cause: Some(cause) } => {
-                put(out, &[r#"{"info":"#]);
-                cause.write(out);
-                put(out, &[r#","name":"TIMEOUT_ERROR"}"#]);
+            Self::Timeout { cause: Some(cause), .. } => cause.write(out),
+            Self::InvalidTransaction { .. }
+            | Self::UnknownBlock { .. }
+            | Self::DoesNotTrackShard { .. }
+            | Self::Timeout { cause: None, .. } => put(out, &["{}"]),
+            Self::Parse { .. }
+            | Self::NoConfig { .. }
+            | Self::Internal { .. }
+            | Self::OverLimit { .. }
+            | Self::Stopping { .. }
+            | Self::Unavailable { .. }
+            | Self::Host { .. } => member("error_message", &self.message()),
+        }
+    }
+
+    /// The text of an error that has one
+    fn message(&self) -> Cow<'_, str> {
+        match self {
+            Self::Parse { error } if error.path().starts_with(PARAMS) => {
+                format!("Failed parsing args: {error}").into()
             }
-            Self::UnknownBlock { .. } => put(out, &[r#"{"info":{},"name":"UNKNOWN_BLOCK"}"#]),
-            Self::NoConfig { message }
-            | Self::Internal { message }
-            | Self::Unavailable { message } => {
-                put(out, &[r#"{"info":{"error_message":"#]);
-                write_string(message, out);
-                put(out, &[r#"},"name":"INTERNAL_ERROR"}"#]);
+            Self::Parse { error } | Self::Internal { error } => error.to_string().into(),
+            Self::NoConfig { height, first } => {
+                let from = match first {
+                    None => String::new(),
+                    Some(first) => format!(", the first one starts at {first}"),
+                };
+                format!(
+                    "no protocol configuration is in force at height {height}{from}: import the \
+                     one of this height"
+                )
+                .into()
             }
+            Self::OverLimit { pending, limit, calls, .. } => format!(
+                "too many pending requests: {pending} of {limit}, and this one needs {calls}"
+            )
+            .into(),
+            Self::Stopping { .. } => "the service stops".into(),
+            Self::Unavailable { message, .. } => message.as_str().into(),
+            _ => "".into(),
         }
     }
 
     fn write_data(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Parse { message: text } | Self::NoConfig { message: text } => {
-                write_string(text, out);
+        let text: Cow<'_, str> = match self {
+            Self::InvalidTransaction { reason, .. } => {
+                put(out, &[r#"{"TxExecutionError":{"InvalidTxError":"#, &reason.to_json(), "}}"]);
+                return;
             }
-            Self::MethodNotFound { method } => {
-                let is_light = matches!(
-                    method.as_str(),
-                    "EXPERIMENTAL_light_client_proof" | "light_client_proof"
-                );
-                let why = if is_light { NO_BLOCK_PROOF } else { "" };
-                write_string(&[method, why].concat(), out);
-            }
-            Self::InvalidTransaction { error } => {
-                put(out, &[r#"{"TxExecutionError":{"InvalidTxError":"#, error, "}}"]);
-            }
-            Self::DoesNotTrackShard => put(
-                out,
-                &[
-                    r#""Node doesn't track this shard. Cannot determine whether the transaction is valid""#,
-                ],
-            ),
+            Self::Parse { .. } | Self::NoConfig { .. } => self.message(),
+            Self::MethodNotFound { method } => match method.as_str() {
+                "EXPERIMENTAL_light_client_proof" | "light_client_proof" => {
+                    [method, NO_BLOCK_PROOF].concat().into()
+                }
+                _ => method.as_str().into(),
+            },
+            Self::DoesNotTrackShard { .. } => "Node doesn't track this shard. Cannot determine \
+                                               whether the transaction is valid"
+                .into(),
             Self::RequestRouted { hash } => {
-                put(out, &[r#""Transaction with hash "#, &hash.to_string(), r#" was routed""#]);
+                format!("Transaction with hash {hash} was routed").into()
             }
-            Self::UnknownTransaction { hash } => {
-                put(out, &[r#""Transaction "#, &hash.to_string(), r#" doesn't exist""#]);
+            Self::UnknownTransaction { hash } => format!("Transaction {hash} doesn't exist").into(),
+            Self::Timeout { .. } => "Timeout".into(),
+            Self::UnknownBlock { block, .. } => {
+                format!("Block Not Found: {}", block.unknown_text()).into()
             }
-            Self::Timeout { .. } => put(out, &[r#""Timeout""#]),
-            Self::UnknownBlock { message, .. } => {
-                write_string(&["Block Not Found: ", message].concat(), out);
-            }
-            Self::Internal { message } | Self::Unavailable { message } => {
+            Self::Internal { .. }
+            | Self::OverLimit { .. }
+            | Self::Stopping { .. }
+            | Self::Unavailable { .. }
+            | Self::Host { .. } => {
                 let text = "The node reached its limits. Try again later. More details: ";
-                write_string(&[text, message].concat(), out);
+                [text, &self.message()].concat().into()
             }
+        };
+        write_string(&text, out);
+    }
+}
+
+impl InvalidTransaction {
+    /// The `InvalidTxError` as compact JSON with sorted keys
+    fn to_json(&self) -> Cow<'_, str> {
+        match self {
+            Self::Expired => "\"Expired\"".into(),
+            Self::InvalidSignature => "\"InvalidSignature\"".into(),
+            Self::InvalidNonce { access_key, transaction } => format!(
+                r#"{{"InvalidNonce":{{"ak_nonce":{access_key},"tx_nonce":{transaction}}}}}"#
+            )
+            .into(),
+            Self::Rule { json } => json.as_str().into(),
         }
     }
 }

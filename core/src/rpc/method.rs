@@ -1,8 +1,17 @@
 //! The table of the methods that are served: the name of each, and the function that reads its
 //! params.
+//!
+//! A method that is not in the table may be one of the host's own. Its params are left where they
+//! are, so the host reads them in its own way and nothing is parsed twice.
 
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::ops::Range;
+
+use super::RpcError;
 use super::fast_path::Params;
 use super::params::{self, StatusRequest};
+use super::read::truncated;
 use crate::Error;
 use crate::config::BlockReference;
 
@@ -14,6 +23,27 @@ pub enum Method {
     TransactionStatus(StatusRequest),
     /// The protocol configuration in force at a block: `EXPERIMENTAL_protocol_config`
     ProtocolConfig(BlockReference),
+    /// A method that only the host may know; the engine answers it with `METHOD_NOT_FOUND`
+    Other(OtherMethod),
+    /// A call that the host has answered: the JSON of its result, or an error
+    Answered(Result<Arc<[u8]>, RpcError>),
+}
+
+/// A method that is not served by the engine
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct OtherMethod {
+    /// Its name
+    pub name: String,
+    /// The place of the params in the body of the request, if it has some; one JSON value
+    pub params: Option<Range<usize>>,
+}
+
+impl OtherMethod {
+    /// The error that the method does not exist
+    pub fn not_found(&self) -> RpcError {
+        RpcError::MethodNotFound { method: truncated(&self.name).into_owned() }
+    }
 }
 
 /// A row of the method table

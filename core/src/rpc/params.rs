@@ -6,6 +6,7 @@
 
 use core::fmt;
 
+use super::error::PARAMS;
 use super::fast_path::{Member, Params};
 use super::read::{JsonType, RawValue, items, string, truncated, unsigned};
 use crate::codec::base64::{self, Padding};
@@ -25,6 +26,31 @@ pub struct StatusRequest {
     pub wait_until: Milestone,
     /// Whether the result lists the receipts; the method determines it
     pub receipts: bool,
+}
+
+impl StatusRequest {
+    /// Reads the params of a request for a status, in any of their forms; for methods of a host
+    /// that have the same
+    ///
+    /// ```
+    /// use milepost::rpc::StatusRequest;
+    ///
+    /// let request = StatusRequest::from_params(Some(
+    ///     r#"["11111111111111111111111111111112", "alice.near"]"#,
+    /// ))?;
+    /// assert!(!request.receipts);
+    /// # Ok::<(), milepost::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with a path that starts with `params`.
+    pub fn from_params(params: Option<&str>) -> Result<Self, Error> {
+        let value = params.map(super::read::value).transpose();
+        value
+            .and_then(|value| status_request(value.map(Params::new), false))
+            .map_err(|error| error.at(PARAMS))
+    }
 }
 
 /// A reference to a transaction

@@ -4,9 +4,10 @@
 //! rejected gets its reason and its id in the response, where a node responds with one fixed text.
 
 use alloc::string::{String, ToString};
+use core::ops::Range;
 
 use super::fast_path::{FastRequest, Params};
-use super::method::{self, method_names};
+use super::method::{self, Method, OtherMethod, method_names};
 use super::read::{Members, RawValue, string, truncated};
 use super::{InvalidRequest, Limits, MethodCall, RequestId};
 use crate::{Error, ErrorKind};
@@ -45,18 +46,20 @@ fn readable_method(request: &Members<'_, 4>) -> Option<&'static str> {
     method::find(&string(name?, "a string").ok()?).map(|entry| entry.name)
 }
 
-/// Slow path: the call in a request object, or what is wrong with it
+/// Slow path: the call in a request object of this body, or what is wrong with it
 pub(super) fn parse_call(
     request: &Members<'_, 4>,
+    body: &str,
     url_method: Option<&str>,
     limits: &Limits,
 ) -> Result<MethodCall, InvalidRequest> {
-    parse_members(request, url_method, limits)
+    parse_members(request, body, url_method, limits)
         .map_err(|invalid| InvalidRequest { method_name: readable_method(request), ..invalid })
 }
 
 fn parse_members(
     request: &Members<'_, 4>,
+    body: &str,
     url_method: Option<&str>,
     limits: &Limits,
 ) -> Result<MethodCall, InvalidRequest> {
@@ -73,10 +76,22 @@ fn parse_members(
     };
     let parse_method = |id: &RequestId| {
         let invalid = |error: Error| InvalidRequest::of_request(id.clone(), error);
-        if let Some(name) = url_method
-            && method::find(name).is_none()
+        let other = |name: &str| {
+            let params = params.map(|params| place_in(body, params.text()));
+            (None, Method::Other(OtherMethod { name: name.into(), params }))
+        };
+        if let Some(url_method) = url_method
+            && method::find(url_method).is_none()
         {
-            return Err(InvalidRequest::of_method(id.clone(), truncated(name).into_owned()));
+            let other = other(url_method);
+            return match name.map(|name| string(name, "a string")) {
+                None => Ok(other),
+                Some(Ok(name)) if name == url_method => Ok(other),
+                Some(_) => {
+                    let name = truncated(url_method).into_owned();
+                    Err(InvalidRequest::of_method(id.clone(), name))
+                }
+            };
         }
         if let Some(name) = request.duplicate() {
             return Err(invalid(duplicate_error(name)));
@@ -102,10 +117,10 @@ fn parse_members(
             return Err(invalid(Error::new(ErrorKind::Value, detail).at("method")));
         }
         let Some(entry) = method::find(&name) else {
-            return Err(InvalidRequest::of_method(id.clone(), truncated(&name).into_owned()));
+            return Ok(other(&name));
         };
         match (entry.read)(params.map(Params::new)) {
-            Ok(method) => Ok((entry.name, method)),
+            Ok(method) => Ok((Some(entry.name), method)),
             Err(error) => Err(InvalidRequest::of_params(id.clone(), error)),
         }
     };
@@ -131,7 +146,13 @@ pub(super) fn parse_call_fast(
     if let Some(version) = request.jsonrpc {
         check_version(version).ok()?;
     }
-    Some(MethodCall { id: id.ok()?, method_name: entry.name, method: method.ok()? })
+    Some(MethodCall { id: id.ok()?, method_name: Some(entry.name), method: method.ok()? })
+}
+
+/// The place of a part of a text
+fn place_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    start..start + part.len()
 }
 
 fn duplicate_error(name: &str) -> Error {

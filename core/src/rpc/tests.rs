@@ -35,11 +35,16 @@ fn parse_error(body: impl AsRef<[u8]>) -> (String, String) {
     let text = String::from_utf8_lossy(body.as_ref()).into_owned();
     match parse_body(body) {
         Request::Single(Err(invalid)) | Request::Invalid(invalid) => {
-            let RpcError::Parse { message } = invalid.rpc_error else { panic!("{text}") };
-            // Both have the same text; that of params has a prefix of the node.
-            let detail = message.strip_prefix("Failed parsing args: ").unwrap_or(&message);
-            assert_eq!(detail, invalid.error.to_string(), "{text}");
-            (invalid.id.as_json().into(), message)
+            let id = invalid.id.as_json().into();
+            let RpcError::Parse { error } = &invalid.rpc_error else { panic!("{text}") };
+            let message = error.to_string();
+            // That of params has a prefix of the node.
+            let prefix =
+                if error.path().starts_with("params") { "Failed parsing args: " } else { "" };
+            let written = written(&invalid.id, invalid.rpc_error);
+            let body: serde_json::Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(body["error"]["data"], [prefix, &message].concat(), "{text}");
+            (id, [prefix, &message].concat())
         }
         other => panic!("{text}: {other:?}"),
     }
@@ -47,10 +52,24 @@ fn parse_error(body: impl AsRef<[u8]>) -> (String, String) {
 
 /// The response to an invalid body
 fn error_response(body: &str) -> String {
-    let mut out = Vec::new();
     match parse_body(body) {
-        Request::Single(Err(invalid)) | Request::Invalid(invalid) => invalid.write(&mut out),
+        Request::Single(Err(invalid)) | Request::Invalid(invalid) => {
+            written(&invalid.id, invalid.rpc_error)
+        }
+        Request::Single(Ok(MethodCall { id, method: Method::Other(other), .. })) => {
+            written(&id, other.not_found())
+        }
         other => panic!("{body}: {other:?}"),
     }
+}
+
+fn written(id: &RequestId, error: RpcError) -> String {
+    let mut out = Vec::new();
+    let outcome = write_error(id, error, &mut out);
+    // The places are those of the parts of the text.
+    assert_eq!(outcome.response, 0..out.len());
+    let envelope: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let error: serde_json::Value = serde_json::from_slice(&out[outcome.value]).unwrap();
+    assert_eq!(envelope["error"], error);
     String::from_utf8(out).unwrap()
 }

@@ -27,7 +27,7 @@ const MAX_BODY: usize = 64 << 20;
 async fn respond(State(endpoint): State<TokioEndpoint>, body: Bytes) -> impl IntoResponse {
     match endpoint.request(body.into(), None).await {
         Ok(response) => {
-            let status = StatusCode::from_u16(response.kind.http_status()).unwrap_or_default();
+            let status = StatusCode::from_u16(response.kind().http_status()).unwrap_or_default();
             (status, [(CONTENT_TYPE, "application/json")], response.body).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

@@ -6,9 +6,10 @@
 
 use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::rpc::{
-    InvalidRequest, Limits, Method, MethodCall, Request, RequestId, RpcError, StatusRequest,
-    TimeoutCause, TransactionRef, parse,
+    InvalidRequest, InvalidTransaction, Limits, Method, MethodCall, Request, RequestId, RpcError,
+    StatusRequest, TimeoutCause, TransactionRef, parse, write_error,
 };
+use milepost::{Error, ErrorKind};
 use milepost_tests::recorded;
 use near_jsonrpc_primitives::message::{self, Message};
 use near_jsonrpc_primitives::types::config::RpcProtocolConfigRequest;
@@ -25,36 +26,30 @@ const SIGNED: &str = concat!(
 
 fn written(error: &RpcError) -> String {
     let mut out = Vec::new();
-    error.write(&RequestId::default(), &mut out);
+    write_error(&RequestId::default(), error.clone(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
 /// Every recorded body with the error that must write it
 fn recorded_errors() -> Vec<(&'static str, RpcError)> {
     let hash = HASH.parse().unwrap();
-    let timeout = |cause| RpcError::Timeout { cause: Some(cause) };
+    let timeout = |cause| RpcError::Timeout { hash, cause: Some(cause) };
+    let error = |detail: &str| Error::new(ErrorKind::Schema, detail);
+    let invalid = |reason| RpcError::InvalidTransaction { hash, reason };
     vec![
         ("method_not_found", RpcError::MethodNotFound { method: "nope".into() }),
-        ("parse_error", RpcError::Parse { message: "Failed parsing args: missing field".into() }),
-        ("config_internal_error", RpcError::Internal { message: "x".into() }),
+        ("parse_error", RpcError::Parse { error: error("Failed parsing args: missing field") }),
+        ("config_internal_error", RpcError::Internal { error: error("x") }),
         (
             "config_unknown_block",
-            RpcError::UnknownBlock {
-                message: "DB Not Found Error: BLOCK HEIGHT: 1".into(),
-                skipped: false,
-            },
+            RpcError::UnknownBlock { block: BlockReference::Height(1), skipped: false },
         ),
-        ("tx_does_not_track_shard", RpcError::DoesNotTrackShard),
+        ("tx_does_not_track_shard", RpcError::DoesNotTrackShard { shard_id: 4 }),
         (
             "tx_invalid_transaction",
-            RpcError::InvalidTransaction {
-                error: r#"{"InvalidNonce":{"ak_nonce":2,"tx_nonce":1}}"#.into(),
-            },
+            invalid(InvalidTransaction::InvalidNonce { access_key: 2, transaction: 1 }),
         ),
-        (
-            "tx_invalid_transaction_unit",
-            RpcError::InvalidTransaction { error: r#""Expired""#.into() },
-        ),
+        ("tx_invalid_transaction_unit", invalid(InvalidTransaction::Expired)),
         ("tx_request_routed", RpcError::RequestRouted { hash }),
         ("tx_unknown_transaction", RpcError::UnknownTransaction { hash }),
         (
@@ -84,14 +79,14 @@ fn errors_have_the_bytes_that_a_node_writes() {
     }
     // Different on purpose: the node does not write the message of an internal error into `cause`.
     assert_eq!(
-        written(&RpcError::Internal { message: "details".into() }),
+        written(&RpcError::Internal { error: Error::new(ErrorKind::Storage, "details") }),
         body("tx_internal_error")
             .trim_end()
             .replace("InternalError happened during serializing InternalError", "details"),
     );
     // Different on purpose: in the interface, `TIMEOUT_ERROR` has no `info`, not even null.
     assert_eq!(
-        written(&RpcError::Timeout { cause: None }),
+        written(&RpcError::Timeout { hash: HASH.parse().unwrap(), cause: None }),
         body("tx_timeout_none").trim_end().replace(r#""info":null,"#, ""),
     );
     let known = recorded_errors().len() + 2;
@@ -105,7 +100,7 @@ fn errors_have_the_bytes_that_a_node_writes() {
 #[test]
 fn the_client_of_a_node_reads_every_error() {
     let mut errors: Vec<_> = recorded_errors().into_iter().map(|(_, error)| error).collect();
-    errors.push(RpcError::Timeout { cause: None });
+    errors.push(RpcError::Timeout { hash: HASH.parse().unwrap(), cause: None });
     for error in errors {
         let body = written(&error);
         let Ok(Message::Response(response)) = message::from_str(&body) else { panic!("{body}") };
@@ -141,10 +136,10 @@ fn parse_call(method: &str, params: &str) -> Result<MethodCall, InvalidRequest> 
     }
 }
 
-fn message(invalid: &InvalidRequest) -> &str {
+fn message(invalid: &InvalidRequest) -> String {
     assert_eq!(invalid.id.as_json(), "1");
     match &invalid.rpc_error {
-        RpcError::Parse { message } => message,
+        RpcError::Parse { error } => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -197,11 +192,11 @@ fn status_params_are_read_as_a_node_reads_them() {
                 same += 1;
             }
             (Err(_), Err(invalid)) => {
-                assert!(message(&invalid).starts_with("Failed parsing args: params"), "{params}");
+                assert!(message(&invalid).starts_with("params"), "{params}");
             }
             // Different on purpose: invalid bytes are an error even if there is also a hash.
             (Ok(_), Err(invalid)) => {
-                let prefix = "Failed parsing args: params.signed_tx_base64: ";
+                let prefix = "params.signed_tx_base64: ";
                 assert!(message(&invalid).starts_with(prefix), "{params}: {invalid:?}");
                 stricter += 1;
             }
@@ -277,7 +272,7 @@ fn block_references_are_read_as_a_node_reads_them() {
                 same += 1;
             }
             (Err(_), Err(invalid)) => {
-                assert!(message(&invalid).starts_with("Failed parsing args: params"), "{params}");
+                assert!(message(&invalid).starts_with("params"), "{params}");
             }
             (node, ours) => panic!("{params}: {node:?}, but ours {ours:?}"),
         }

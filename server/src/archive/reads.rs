@@ -6,7 +6,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost::endpoint::{EndReason, Evaluation, RequestState};
+use milepost::endpoint::{Evaluation, RequestState};
 
 use super::RETRY_AFTER;
 use super::access::{self, AccessState, ServiceSnapshot};
@@ -24,8 +24,6 @@ pub(crate) struct Read<T> {
 impl Service {
     /// Evaluates a pending request again
     pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> Read<RequestState> {
-        // A request over the limit, or one that is woken because the service stops, has not failed.
-        let may_fail = matches!(evaluation.end_reason(), None | Some(EndReason::Timeout));
         let query = evaluation.into_query();
         let held = move |service: &Self| {
             access::run_request(query, &access::without_archive(service.store()), false)
@@ -44,12 +42,12 @@ impl Service {
             }
             None => None,
         };
-        let read = read.unwrap_or_else(|| Read {
-            output: RequestState::Ready(panic_response()),
-            retry_after: None,
-        });
-        if let (true, RequestState::Ready(response)) = (may_fail, &read.output) {
-            self.failed.note_response(response);
+        let Some(read) = read else {
+            self.failed.note_error(&QueryError::Panicked);
+            return Read { output: RequestState::Ready(panic_response()), retry_after: None };
+        };
+        if let RequestState::Ready(response) = &read.output {
+            self.failed.note_errors(response.outcomes.errors());
         }
         read
     }

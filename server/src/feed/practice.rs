@@ -12,7 +12,7 @@ use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use serde_json::json;
 use tracing::info;
 
-use crate::demo_index::{DemoTransaction, reported_milestone};
+use crate::demo_index::DemoTransaction;
 use crate::failure::Failure;
 use crate::json_scan;
 use crate::service::Service;
@@ -133,9 +133,11 @@ impl PracticeFeed {
 
     /// A request for the newest transaction that is final, if there is one
     pub(crate) fn example(&self, service: &Service) -> Option<String> {
-        self.chain.recent().map(status_request).find(|request| {
-            let response = service.respond_blocking(request.as_bytes());
-            reported_milestone(&response).as_deref() == Some(Milestone::Final.name())
+        self.chain.recent().find_map(|transaction| {
+            let request = status_request(transaction);
+            service
+                .respond_at(transaction.hash, Milestone::Final, request.as_bytes())
+                .map(|_| request)
         })
     }
 }

@@ -3,8 +3,6 @@
 //!
 //! `cargo xtask types` generates them from the schemas of the wire types; only `servers` is added
 //! here, because it depends on the base path. A document is made when it is first asked for.
-//! Knows nothing of the methods: the engine rejects `rpc.discover` as unknown, and that response is
-//! replaced, so other requests cost nothing more.
 
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -14,9 +12,7 @@ use flate2::write::GzEncoder;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderValue, VARY};
-use milepost::endpoint::Response;
-use milepost::rpc::{RequestId, ResponseKind, RpcError, write_result};
-use serde_json::value::RawValue;
+use milepost::rpc::{Method, Request};
 use serde_json::{Value, json};
 
 use super::base_path::BasePath;
@@ -70,44 +66,14 @@ impl Documents {
         })
     }
 
-    /// Replaces a response that rejects `rpc.discover` by one with the OpenRPC document
-    pub(super) fn discover(&self, response: &mut Response) {
-        if response.kind != ResponseKind::RequestValidation {
-            return;
+    /// Answers the calls of `rpc.discover` in a request with the OpenRPC document
+    pub(super) fn discover(&self, request: &mut Request) {
+        for call in request.calls_mut() {
+            if matches!(&call.method, Method::Other(other) if other.name == DISCOVER) {
+                call.answer(Ok((*self.openrpc().json).into()));
+            }
         }
-        let mut rejection = Vec::new();
-        let error = RpcError::MethodNotFound { method: DISCOVER.to_owned() };
-        error.write(&RequestId::null(), &mut rejection);
-        let rejection = rejection.strip_suffix(b"null}").unwrap_or(&rejection);
-        let Some(id) = response.body.strip_prefix(rejection) else { return };
-        let mut body = Vec::new();
-        let result = |out: &mut Vec<u8>| out.extend_from_slice(&self.openrpc().json);
-        write_result(&RequestId::null(), result, &mut body);
-        body.truncate(body.len() - b"null}".len());
-        body.extend_from_slice(id);
-        *response = Response { body, kind: ResponseKind::Result };
     }
-
-    /// The same for each response to a batch
-    pub(super) fn discover_in_batch(&self, response: &mut Response) {
-        let Ok(items) = serde_json::from_slice::<Vec<&RawValue>>(&response.body) else { return };
-        let mut body = Vec::new();
-        for item in items {
-            body.push(if body.is_empty() { b'[' } else { b',' });
-            let text = item.get().as_bytes().to_vec();
-            let mut item = Response { body: text, kind: ResponseKind::RequestValidation };
-            self.discover(&mut item);
-            body.extend_from_slice(&item.body);
-        }
-        body.push(b']');
-        response.body = body;
-    }
-}
-
-/// Whether a request body is a batch that may contain `rpc.discover`
-pub(super) fn is_in_batch(body: &[u8]) -> bool {
-    body.trim_ascii_start().starts_with(b"[")
-        && body.windows(DISCOVER.len()).any(|text| text == DISCOVER.as_bytes())
 }
 
 impl Document {
@@ -157,14 +123,18 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
-    use milepost::endpoint::{Engine, RequestState};
+    use milepost::endpoint::{Engine, RequestState, Response};
+    use milepost::rpc::ResponseKind;
     use milepost::storage::MemoryStorage;
 
     use super::*;
 
-    fn respond(request: &str) -> Response {
+    /// The response to this request, in which calls of `rpc.discover` are answered
+    fn respond(documents: &Documents, body: &str) -> Response {
         let engine = Engine::default();
-        match engine.respond(engine.parse(request.as_bytes(), None), &MemoryStorage::new()) {
+        let mut request = engine.parse(body.as_bytes(), None);
+        documents.discover(&mut request);
+        match engine.respond(request, &MemoryStorage::new()) {
             RequestState::Ready(response) => response,
             RequestState::Pending(_) => panic!("nothing waits here"),
         }
@@ -175,11 +145,12 @@ mod tests {
         let documents = Documents::new(&"/near".parse().unwrap());
         for id in ["7", "null", r#""a}""#, r#"{"b":[1.50]}"#] {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"rpc.discover"}}"#);
-            let mut response = respond(&request);
-            documents.discover(&mut response);
-            assert_eq!(response.kind, ResponseKind::Result);
+            let response = respond(&documents, &request);
+            assert_eq!(response.outcomes.errors().next(), None);
             let text = String::from_utf8(response.body).unwrap();
             assert!(text.ends_with(&format!(",\"id\":{id}}}")), "{id}");
+            let batch = respond(&documents, &format!("[{request}, {request}]"));
+            assert_eq!(batch.body, format!("[{text},{text}]").as_bytes());
             let response: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(response["result"]["info"]["version"], "1.2.11");
             assert_eq!(response["result"]["servers"][0]["url"], "/near/");
@@ -187,13 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn other_rejections_stay() {
+    fn other_methods_are_left_to_the_engine() {
         let documents = Documents::new(&BasePath::default());
         for method in ["rpc.discovery", "rpc", ""] {
-            let request = format!(r#"{{"id":1,"method":"{method}"}}"#);
-            let (mut one, other) = (respond(&request), respond(&request));
-            documents.discover(&mut one);
-            assert_eq!(one, other);
+            let response = respond(&documents, &format!(r#"{{"id":1,"method":"{method}"}}"#));
+            assert_eq!(response.kind(), ResponseKind::RequestValidation);
         }
         assert!(documents.at("/openrpc").is_none());
     }

@@ -6,13 +6,14 @@
 //! written, and to whom, is not known here.
 
 use alloc::sync::Arc;
-use core::fmt;
+use core::fmt::{self, Display};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use milepost::primitives::CryptoHash;
 use milepost::status::{CompactStatus, Milestone};
+use milepost::{Error, ErrorKind};
 use tokio::task;
 
 use super::client::{AddressLimitError, AddressPermit, Client};
@@ -42,21 +43,28 @@ impl EventOptions {
         wait_until: Option<&str>,
         include: Option<&str>,
         is_many: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let wait_until = match wait_until {
             None => Milestone::Final,
             Some(name) => Milestone::from_name(name).ok_or_else(|| {
                 let names = Milestone::ALL.map(Milestone::name).join(", ");
-                format!("wait_until: `{name}` is none of {names}")
+                member_error("wait_until", format!("`{name}` is none of {names}"))
             })?,
         };
         let with_result = match include {
             None | Some("") => false,
             Some("status") => true,
-            Some(other) => return Err(format!("include: `{other}` is not status")),
+            Some(other) => {
+                return Err(member_error("include", format!("`{other}` is not status")));
+            }
         };
         Ok(Self { wait_until, with_result, is_many })
     }
+}
+
+/// The error of a member of a request for events
+pub(super) fn member_error(name: impl Display, detail: impl Display) -> Error {
+    Error::new(ErrorKind::Value, detail).at(name)
 }
 
 /// An event
@@ -114,7 +122,7 @@ pub(super) enum WatchError {
     Address(AddressLimitError),
 }
 
-impl fmt::Display for WatchError {
+impl Display for WatchError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server(TooManyWatches { open, limit }) => {

@@ -116,6 +116,7 @@ pub(super) fn of_many(
 
 fn parse_options(query: &QueryString, is_many: bool) -> Result<EventOptions, String> {
     EventOptions::parse(query.get("wait_until"), query.get("include"), is_many)
+        .map_err(|error| error.to_string())
 }
 
 fn refused(error: WatchError) -> HttpResponse {

@@ -91,6 +91,12 @@ impl MemoryBudget {
         Ok(RequestBody::new(bytes, permit))
     }
 
+    /// Counts a request body that did not count so far
+    pub(super) fn count_body(&self, body: &mut RequestBody) -> Result<(), HttpError> {
+        *body = self.body(body.bytes.clone())?;
+        Ok(())
+    }
+
     /// Counts the body of a response until it is sent
     pub(super) fn count(&self, response: HttpResponse) -> Result<HttpResponse, HttpError> {
         // A body in memory is never longer than `usize::MAX`.
@@ -133,6 +139,12 @@ impl RequestBody {
 
     pub(crate) fn permit(&self) -> BodyPermit {
         self.permit.clone()
+    }
+
+    /// A body of a test, which counts nothing
+    #[cfg(test)]
+    pub(crate) fn of_static(text: &'static str) -> Self {
+        Self { bytes: Bytes::from_static(text.as_bytes()), permit: BodyPermit::default() }
     }
 }
 

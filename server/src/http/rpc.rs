@@ -17,7 +17,7 @@ use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue, RE
 use hyper::{Request, Response, StatusCode};
 use milepost::endpoint::ResponseBody;
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::rpc::ResponseKind;
+use milepost::rpc::{ResponseKind, RpcError};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -28,9 +28,9 @@ use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use super::route::{HttpContext, HttpResponse, seconds};
-use super::{discovery, head, prefer};
-use crate::metrics::MethodLabel;
-use crate::waiting::{self, Answer, WaitOptions};
+use super::{head, prefer};
+use crate::parsed_request::ParsedRequest;
+use crate::waiting::{self, Answer, AnswerBody, WaitOptions};
 
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
@@ -176,29 +176,22 @@ pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
     headers
 }
 
-/// Answers a request body, by the upstreams if requests are forwarded, and `rpc.discover`
+/// Answers a request: `rpc.discover` here, what the engine does not have by the upstreams if
+/// requests are forwarded, and all others by the engine
 pub(super) async fn answer(
     context: &HttpContext,
-    body: RequestBody,
-    url_method: Option<Cow<'static, str>>,
+    mut parsed: ParsedRequest,
     options: WaitOptions,
 ) -> Answer {
-    let in_batch = discovery::is_in_batch(body.as_ref());
-    let mut answer = match &context.upstreams {
+    context.documents.discover(&mut parsed.request);
+    match &context.upstreams {
         // Boxed, so that a server which forwards nothing has smaller futures.
         Some(upstreams) => {
             let memory = context.memory.begin();
-            Box::pin(upstreams.respond(&context.service, body, url_method, options, memory)).await
+            Box::pin(upstreams.respond(&context.service, parsed, options, memory)).await
         }
-        None => waiting::respond(&context.service, body, url_method, options).await,
-    };
-    if let (ResponseBody::Contiguous(response), None) = (&mut answer.body, &answer.rest) {
-        match in_batch {
-            true => context.documents.discover_in_batch(response),
-            false => context.documents.discover(response),
-        }
+        None => waiting::respond(&context.service, parsed, options).await,
     }
-    answer
 }
 
 async fn run(
@@ -214,32 +207,22 @@ async fn run(
         Ok(_) => head::reach(service, min_height).await,
         Err(full) => Err(full.to_string()),
     };
+    let parsed = service.parse(body, url_method).await;
     let heights = CompleteHeights::note(service);
     let answer = match reached {
         Ok(()) => {
             let options = WaitOptions { since: start, timeout: wait, is_request: true };
-            answer(context, body, url_method, options).await
+            answer(context, parsed, options).await
         }
-        Err(text) => {
-            let request = service.parse(body.as_ref(), url_method.as_deref());
-            let label = MethodLabel::of_request(&request, url_method.as_deref());
-            waiting::unavailable(label, &waiting::request_id(request), text)
-        }
+        Err(text) => waiting::unavailable(parsed.label, &parsed.id(), text),
     };
-    let Answer { label, body, unreached, retry_after, rest } = answer;
-    let has_unknown = match &body {
-        ResponseBody::Contiguous(response) => waiting::has_unknown_transaction(response),
-        ResponseBody::Chunks(_) => false,
-    };
-    let (kind, body) = match body {
-        ResponseBody::Contiguous(response) => (
-            response.kind,
-            match rest {
-                Some(rest) => HttpBody::of_upstream(response.body.into(), rest),
-                None => HttpBody::from(response.body),
-            },
-        ),
-        ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
+    let Answer { label, body, retry_after } = answer;
+    let (kind, has_unknown) = (body.kind(), body.has_unknown_transaction());
+    let unreached = transactions(body.errors().filter_map(RpcError::unreached));
+    let body = match body {
+        AnswerBody::Whole(ResponseBody::Contiguous(response)) => HttpBody::from(response.body),
+        AnswerBody::Whole(ResponseBody::Chunks(chunks)) => HttpBody::from(chunks),
+        AnswerBody::Upstream(body) => HttpBody::of_upstream(body.first.into(), body.rest),
     };
     // A body in memory is never longer than `usize::MAX`.
     let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -260,15 +243,14 @@ async fn run(
         // Boxed, because most requests are about transactions that are known.
         Box::pin(heights.add_header(service, response.headers_mut())).await;
     }
-    response.headers_mut().extend(transactions(&unreached).map(|value| (TRANSACTION, value)));
+    response.headers_mut().extend(unreached.map(|value| (TRANSACTION, value)));
     response
 }
 
 /// The hashes as the value of a header, if there are any
-fn transactions(hashes: &[CryptoHash]) -> Option<HeaderValue> {
-    let (first, others) = hashes.split_first()?;
-    let mut text = first.to_string();
-    for hash in others {
+fn transactions(mut hashes: impl Iterator<Item = CryptoHash>) -> Option<HeaderValue> {
+    let mut text = hashes.next()?.to_string();
+    for hash in hashes {
         // Writing to a string cannot fail.
         let _ = write!(text, ", {hash}");
     }

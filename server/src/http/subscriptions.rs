@@ -9,12 +9,14 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::task::{Context, Poll};
 
+use milepost::endpoint::Response;
 use milepost::primitives::CryptoHash;
-use milepost::rpc::{InvalidRequest, RequestId, RpcError, write_result};
+use milepost::rpc::{RequestId, RpcError};
+use milepost::{Error, ErrorKind};
 use serde_json::Value;
 
 use super::client::Client;
-use super::event_source::{Event, EventOptions, EventSource, Next};
+use super::event_source::{Event, EventOptions, EventSource, Next, member_error};
 use super::events::MAX_HASHES;
 use crate::service::Service;
 
@@ -35,30 +37,38 @@ impl Subscriptions {
         Self { service: Arc::clone(service), client, open: BTreeMap::new(), last: 0 }
     }
 
-    /// The response to a request of one of the two methods, which the engine does not know
-    pub(super) fn respond(&mut self, invalid: &InvalidRequest, body: &str) -> Option<String> {
-        let RpcError::MethodNotFound { method } = &invalid.rpc_error else { return None };
-        let result = match method.as_str() {
-            "subscribe_tx_status" => self.subscribe(&params(body)),
-            "unsubscribe" => self.unsubscribe(&params(body)),
+    /// The response to a request of one of the two methods
+    pub(super) fn respond(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Option<&str>,
+    ) -> Option<String> {
+        let params = || params.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let result = match method {
+            "subscribe_tx_status" => self.subscribe(&params()),
+            "unsubscribe" => self.unsubscribe(&params()),
             _ => return None,
         };
-        Some(response(&invalid.id, result))
+        let response = match result {
+            Ok(result) => Response::result(id, |out| out.extend_from_slice(result.as_bytes())),
+            Err(error) => Response::error(id, error),
+        };
+        Some(String::from_utf8_lossy(&response.body).into_owned())
     }
 
     fn subscribe(&mut self, params: &Value) -> Result<String, RpcError> {
-        let (hashes, options) = parse(params).map_err(|message| RpcError::Parse {
-            message: format!("Failed parsing args: params.{message}"),
-        })?;
+        let (hashes, options) =
+            parse(params).map_err(|error| RpcError::Parse { error: error.at("params") })?;
         let open = self.open.len();
         if open >= MAX_SUBSCRIPTIONS {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
-            return Err(RpcError::Unavailable { message });
+            return Err(RpcError::Unavailable { message, unreached: None });
         }
         let source = EventSource::new(&self.service, &self.client, hashes, options);
         let source = source.map_err(|refused| {
             let message = refused.to_string();
-            RpcError::Unavailable { message }
+            RpcError::Unavailable { message, unreached: None }
         })?;
         self.last += 1;
         self.open.insert(self.last, source);
@@ -68,7 +78,7 @@ impl Subscriptions {
     fn unsubscribe(&mut self, params: &Value) -> Result<String, RpcError> {
         let number = params.get(0).or_else(|| params.get("subscription")).and_then(Value::as_u64);
         let number = number.ok_or_else(|| RpcError::Parse {
-            message: "Failed parsing args: params.subscription: expected a number".to_owned(),
+            error: member_error("params.subscription", "expected a number"),
         })?;
         Ok(self.open.remove(&number).is_some().to_string())
     }
@@ -107,20 +117,23 @@ fn notification(number: u64, event: &Event) -> String {
 }
 
 /// The transactions and the options of a subscription
-fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), String> {
+fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), Error> {
     let list = params.get("tx_hashes").and_then(Value::as_array).map(Vec::as_slice);
     let list = list.filter(|list| !list.is_empty());
-    let list = list.ok_or("tx_hashes: expected a list of hashes")?;
+    let list = list.ok_or_else(|| member_error("tx_hashes", "expected a list of hashes"))?;
     if list.len() > MAX_HASHES {
-        return Err(format!("tx_hashes: {} hashes, the limit is {MAX_HASHES}", list.len()));
+        let count = list.len();
+        return Err(member_error(
+            "tx_hashes",
+            format!("{count} hashes, the limit is {MAX_HASHES}"),
+        ));
     }
     let mut hashes = Vec::with_capacity(list.len());
     for (index, hash) in list.iter().enumerate() {
-        let hash: CryptoHash = hash
-            .as_str()
-            .ok_or_else(|| format!("tx_hashes[{index}]: expected a string"))?
-            .parse()
-            .map_err(|error| format!("tx_hashes[{index}]: {error}"))?;
+        let path = || format!("tx_hashes[{index}]");
+        let hash = hash.as_str().ok_or_else(|| member_error(path(), "expected a string"))?;
+        let hash: CryptoHash =
+            hash.parse().map_err(|error| Error::new(ErrorKind::Value, error).at(path()))?;
         if !hashes.contains(&hash) {
             hashes.push(hash);
         }
@@ -128,25 +141,8 @@ fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), String> {
     let text = |name: &str| match params.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str())),
-        Some(_) => Err(format!("{name}: expected a string")),
+        Some(_) => Err(member_error(name, "expected a string")),
     };
     let options = EventOptions::parse(text("wait_until")?, text("include")?, true)?;
     Ok((hashes, options))
-}
-
-/// The params of a request whose envelope was read
-fn params(body: &str) -> Value {
-    let mut body: Value = serde_json::from_str(body).unwrap_or_default();
-    body.get_mut("params").map(Value::take).unwrap_or_default()
-}
-
-fn response(id: &RequestId, result: Result<String, RpcError>) -> String {
-    let mut body = Vec::new();
-    match result {
-        Ok(result) => {
-            write_result(id, |out| out.extend_from_slice(result.as_bytes()), &mut body);
-        }
-        Err(error) => error.write(id, &mut body),
-    }
-    String::from_utf8_lossy(&body).into_owned()
 }

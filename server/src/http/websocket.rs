@@ -18,14 +18,14 @@ use hyper::header::{
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use milepost::endpoint::ResponseBody;
-use milepost::rpc::{self, RequestId};
+use milepost::endpoint::Response;
+use milepost::rpc::{RequestId, RpcError};
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
-use tokio_tungstenite::tungstenite::protocol::frame::{Frame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::{Instrument as _, debug};
@@ -38,8 +38,8 @@ use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use super::transaction::rejected;
-use crate::metrics::MethodLabel;
-use crate::waiting::{self, WaitOptions};
+use crate::parsed_request::ParsedRequest;
+use crate::waiting::WaitOptions;
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;
@@ -257,23 +257,23 @@ impl Connection {
         };
         self.socket.get_mut().message_received();
         self.messages += 1;
-        let service = &self.context.service;
-        let request = service.parse(text.as_bytes(), None);
-        if let rpc::Request::Single(Err(invalid)) = &request
-            && let Some(response) = self.subscriptions.respond(invalid, &text)
+        let body = RequestBody::new(text.into(), self.client.memory().begin());
+        let mut parsed = self.context.service.parse_inline(body, None);
+        if let Some((id, method, params)) = parsed.other_method()
+            && let Some(response) = self.subscriptions.respond(id, method, params)
         {
             return Ok(Some(response.into()));
         }
-        let id = waiting::request_id(request);
-        let error = match self.begin(text) {
-            Ok((body, permit, address_permit)) => {
+        let id = parsed.id();
+        let error = match self.begin(&mut parsed.body) {
+            Ok((permit, address_permit)) => {
                 let context = Arc::clone(&self.context);
                 let request_context = self.request_context.of_message(self.messages);
                 let span = request_context.span();
                 let running = async move {
                     let _permit = address_permit;
                     debug!("a message of a WebSocket");
-                    respond(&context, body, &id, permit).await
+                    respond(&context, parsed, &id, permit).await
                 };
                 let running = CURRENT.scope(request_context, running.instrument(span));
                 self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
@@ -285,43 +285,42 @@ impl Connection {
     }
 
     /// What a request has to hold until it is answered; an error at a limit
-    fn begin(&self, text: Utf8Bytes) -> Result<(RequestBody, MemoryPermit, AddressPermit), String> {
+    fn begin(&self, body: &mut RequestBody) -> Result<(MemoryPermit, AddressPermit), String> {
         if self.running.len() >= MAX_RUNNING {
             return Err(format!("{MAX_RUNNING} requests of this connection are not answered yet"));
         }
         let address_permit = self.client.begin(1).map_err(|full| full.to_string())?;
         let memory = self.client.memory();
-        let counted = memory.request().and_then(|permit| Ok((memory.body(text.into())?, permit)));
-        let (body, permit) = counted.map_err(|error| error.message)?;
-        Ok((body, permit, address_permit))
+        let counted = memory.request().and_then(|permit| {
+            memory.count_body(body)?;
+            Ok(permit)
+        });
+        counted.map(|permit| (permit, address_permit)).map_err(|error| error.message)
     }
 }
 
 /// The response to a request, and what it counts until it is sent
 async fn respond(
     context: &HttpContext,
-    body: RequestBody,
+    parsed: ParsedRequest,
     id: &RequestId,
     mut permit: MemoryPermit,
 ) -> (Message, MemoryPermit) {
     let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
-    let answer = answer(context, body, None, options).await;
-    let message = match answer.into_whole(|length| permit.count(length)).await {
+    let answer = answer(context, parsed, options).await;
+    let message = match answer.body.into_bytes(|length| permit.count(length)).await {
         Ok(body) => message_of(body),
         Err(error) => unavailable(id, error.to_string()),
     };
     (message, permit)
 }
 
-fn unavailable(id: &RequestId, error: String) -> Message {
-    message_of(waiting::unavailable(MethodLabel::OTHER, id, error).body)
+fn unavailable(id: &RequestId, message: String) -> Message {
+    let error = RpcError::Unavailable { message, unreached: None };
+    message_of(Response::error(id, error).body)
 }
 
-fn message_of(body: ResponseBody) -> Message {
-    let body = match body {
-        ResponseBody::Contiguous(response) => response.body,
-        ResponseBody::Chunks(chunks) => chunks.concat(),
-    };
+fn message_of(body: Vec<u8>) -> Message {
     // A response is JSON, so it is UTF-8; a row that is not would be replaced.
     Message::from(
         String::from_utf8(body)

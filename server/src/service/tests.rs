@@ -25,7 +25,7 @@ async fn a_query_that_panics_is_reported_as_a_defect() {
         assert!(error.to_string().starts_with("a defect of the server: "), "{error}");
     }
     let response = panic_response();
-    assert_eq!(response.kind, ResponseKind::Internal);
+    assert_eq!(response.kind(), ResponseKind::Internal);
     let body: Value = serde_json::from_slice(&response.body).unwrap();
     assert_eq!(body["error"]["cause"]["name"], "INTERNAL_ERROR");
     assert_eq!(body["error"]["cause"]["info"]["error_message"], DEFECT);
@@ -35,8 +35,9 @@ async fn a_query_that_panics_is_reported_as_a_defect() {
 #[tokio::test]
 async fn what_a_call_that_panicked_woke_is_sent_by_the_next_call_of_any_kind() {
     let service = service();
-    let body = br#"{"id":1,"method":"tx","params":{"tx_hash":"11111111111111111111111111111111","sender_account_id":"a.near"}}"#;
-    let RequestState::Pending(pending) = service.respond(body, None).await.state else {
+    let body = r#"{"id":1,"method":"tx","params":{"tx_hash":"11111111111111111111111111111111","sender_account_id":"a.near"}}"#;
+    let parsed = service.parse_inline(RequestBody::of_static(body), None);
+    let RequestState::Pending(pending) = service.respond(parsed).await.state else {
         panic!("answered at once");
     };
     let (sender, mut woken) = oneshot::channel();

@@ -181,7 +181,7 @@ impl Model {
             return Err(format!("an answer {:?} late: {}", at - due, text()));
         }
         let is_this = |(_, response): &&(AnswerKind, Response)| {
-            response.body == body && response.kind.http_status() == status
+            response.body == body && response.kind().http_status() == status
         };
         let found = answers.iter().find(is_this).map(|(kind, _)| *kind);
         let is_invalid = || self.is_used_nonce(sent, body, at).then_some(AnswerKind::Invalid);

@@ -11,11 +11,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use milepost::endpoint::{Engine, RequestState, Settings, UnknownTransaction, WaitConfig};
+use milepost::endpoint::{
+    Engine, RequestState, Response, Settings, UnknownTransaction, WaitConfig,
+};
 use milepost::import::ImportSettings;
 use milepost::primitives::CryptoHash;
 use milepost::rpc::ResponseKind;
-use milepost::storage::MemoryStorage;
+use milepost::storage::{MemoryStorage, Snapshot};
 use milepost_feed_server::{Faults, Feed, FeedChain};
 use milepost_feeds::{Event, FeedBlock, Follower, ImportError, Settings as FollowSettings, Start};
 use milepost_testkit::{Rng, mix};
@@ -417,6 +419,14 @@ impl Host {
         self.compare(&server.service)
     }
 
+    /// The answer of the engine over these rows, without waiting
+    fn answer(&self, body: &str, rows: &impl Snapshot) -> Response {
+        match self.engine.respond(self.engine.parse(body.as_bytes(), None), rows) {
+            RequestState::Ready(response) => response,
+            RequestState::Pending(pending) => pending.expire(rows),
+        }
+    }
+
     /// Compares the answers about all transactions with those of the model, and of an engine that
     /// was handed the whole chain at once
     fn compare(&self, service: &Service) -> Result<(), String> {
@@ -431,16 +441,10 @@ impl Host {
             let body = format!(
                 r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"{sender}","wait_until":"FINAL"}}}}"#
             );
-            let answer = |rows: &MemoryStorage| {
-                let request = self.engine.parse(body.as_bytes(), None);
-                match self.engine.respond(request, rows) {
-                    RequestState::Ready(response) => response,
-                    RequestState::Pending(pending) => pending.expire(rows),
-                }
-            };
-            let found = service.respond_blocking(body.as_bytes());
-            let is_final = found.kind == ResponseKind::Result;
-            if found != answer(&rows) || is_final && found != answer(&all) {
+            let stored = service.store().snapshot();
+            let found = self.answer(&body, &stored);
+            let is_final = found.kind() == ResponseKind::Result;
+            if found != self.answer(&body, &rows) || is_final && found != self.answer(&body, &all) {
                 let found = String::from_utf8_lossy(&found.body);
                 return Err(format!("at the end no engine says of {hash}: {found}"));
             }

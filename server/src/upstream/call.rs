@@ -3,20 +3,18 @@
 //! What is sent has only these parts, in the form that every node reads, so nothing else that a
 //! client sent reaches an upstream.
 
-use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use milepost::endpoint::{Response, ResponseBody};
-use milepost::rpc::{InvalidRequest, RequestId, ResponseKind, RpcError};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use milepost::primitives::CryptoHash;
+use milepost::rpc::{MethodCall, RequestId, RpcError};
 
 use super::methods::{Route, route};
 use super::pool::UpstreamError;
-use crate::http::BodyPermit;
+use crate::http::{BodyPermit, RequestBody};
 use crate::metrics::MethodLabel;
+use crate::parsed_request::other_method;
 use crate::waiting::Answer;
 
 /// A call of a method that is forwarded or submits a transaction
@@ -25,42 +23,23 @@ pub(super) struct Call {
     pub(super) id: RequestId,
     pub(super) method: String,
     pub(super) route: Route,
-    /// JSON; `null` if the request has none
-    pub(super) params: Arc<str>,
+    /// JSON, if the request has some
+    pub(super) params: Option<Arc<str>>,
     /// What the body that it came in counts
     pub(super) permit: BodyPermit,
 }
 
-#[derive(Deserialize)]
-struct Members<'text> {
-    #[serde(borrow)]
-    method: Option<Cow<'text, str>>,
-    #[serde(borrow)]
-    params: Option<&'text RawValue>,
-}
-
 impl Call {
-    /// The call in a request that the engine refused for its method; `None` if it is not served
-    pub(super) fn read(
-        invalid: &InvalidRequest,
-        text: &[u8],
-        url_method: Option<&str>,
-        permit: BodyPermit,
-    ) -> Option<Self> {
-        let RpcError::MethodNotFound { method } = &invalid.rpc_error else { return None };
-        let route = route(method)?;
-        let members: Members<'_> = serde_json::from_slice(text).ok()?;
-        // The method of the URL is looked at first, and the body may name another.
-        if members.method.as_deref().or(url_method)? != method {
-            return None;
-        }
-        let params = members.params.map_or("null", RawValue::get).into();
-        Some(Self { id: invalid.id.clone(), method: method.clone(), route, params, permit })
+    /// A call in this body; `None` if it is for the engine, or of a method that is not served
+    pub(super) fn new(call: &MethodCall, body: &RequestBody) -> Option<Self> {
+        let (id, method, params) = other_method(call, body)?;
+        let (id, route, params) = (id.clone(), route(method)?, params.map(Arc::from));
+        Some(Self { id, method: method.to_owned(), route, params, permit: body.permit() })
     }
 
     /// The request that is sent upstream
     pub(super) fn request(&self) -> Bytes {
-        request(&self.id, &self.method, &self.params)
+        request(&self.id, &self.method, self.params.as_deref().unwrap_or("null"))
     }
 }
 
@@ -70,21 +49,17 @@ pub(super) fn request(id: &RequestId, method: &str, params: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#).into()
 }
 
-/// A response to the request with this id: `member` is `result` or `error`, `value` its JSON
-pub(super) fn response(id: &RequestId, member: &str, value: &str, kind: ResponseKind) -> Answer {
-    let id = id.as_json();
-    let body = format!(r#"{{"jsonrpc":"2.0","{member}":{value},"id":{id}}}"#).into_bytes();
-    let body = ResponseBody::Contiguous(Response { body, kind });
-    Answer::new(MethodLabel::OTHER, body, Vec::new())
-}
-
-/// The answer when no upstream responded
-pub(super) fn unavailable(id: &RequestId, error: UpstreamError) -> Answer {
+/// The answer when no upstream responded, with the transaction that was waited for meanwhile
+pub(super) fn unavailable(
+    id: &RequestId,
+    error: UpstreamError,
+    unreached: Option<CryptoHash>,
+) -> Answer {
     let UpstreamError { detail: message, retry_after } = error;
     // At least a second, the unit of the header.
     let retry_after = retry_after.map(|pause| pause.max(Duration::from_secs(1)));
-    let answer = Answer::error(MethodLabel::OTHER, id, &RpcError::Unavailable { message });
-    Answer { retry_after, ..answer }
+    let error = RpcError::Unavailable { message, unreached };
+    Answer { retry_after, ..Answer::error(MethodLabel::OTHER, id, error) }
 }
 
 #[cfg(test)]
@@ -93,11 +68,9 @@ mod tests {
 
     use super::*;
 
-    fn read(body: &str, url_method: Option<&str>) -> Option<Call> {
+    fn read(body: &'static str, url_method: Option<&str>) -> Option<Call> {
         match parse(body.as_bytes(), url_method, &Limits::default()) {
-            Request::Single(Err(invalid)) => {
-                Call::read(&invalid, body.as_bytes(), url_method, BodyPermit::default())
-            }
+            Request::Single(Ok(call)) => Call::new(&call, &RequestBody::of_static(body)),
             _ => None,
         }
     }

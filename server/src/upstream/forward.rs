@@ -4,28 +4,27 @@
 //! request is in memory within `--body-limit`; a response is passed on while it arrives, with the
 //! id of its request.
 
-use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::io;
 
 use hyper::body::Bytes;
-use milepost::endpoint::{RequestState, Response, ResponseBody};
-use milepost::rpc::{Request, ResponseKind};
+use milepost::endpoint::Response;
+use milepost::rpc::Request;
 use milepost_feeds::{RpcClient, RpcResponse};
-use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::call::{self, Call, unavailable};
+use super::call::{Call, unavailable};
 use super::methods::Route;
-use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse};
+use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse, kind_of_status};
 use super::submission::Submissions;
 use super::{batch, history};
-use crate::http::{MemoryPermit, RequestBody};
+use crate::http::MemoryPermit;
 use crate::metrics::{MethodLabel, family, sample};
+use crate::parsed_request::ParsedRequest;
 use crate::service::{Responded, Service};
-use crate::waiting::{self, Answer, Rest, WaitOptions};
+use crate::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
 const MAX_FORWARDED: usize = 512;
@@ -55,36 +54,32 @@ impl Upstreams {
         }
     }
 
-    /// Answers a request body as [`waiting::respond`] does, and what the engine does not answer by
-    /// the upstreams; `memory` is for what is kept of responses until the last one is there
+    /// Answers a request as [`waiting::respond`] does, and what the engine does not answer by the
+    /// upstreams; `memory` is for what is kept of responses until the last one is there
     pub(crate) async fn respond(
         self: &Arc<Self>,
         service: &Arc<Service>,
-        body: RequestBody,
-        url_method: Option<Cow<'static, str>>,
+        parsed: ParsedRequest,
         options: WaitOptions,
         memory: MemoryPermit,
     ) -> Answer {
-        if body.as_ref().trim_ascii_start().starts_with(b"[") {
-            return batch::respond(self, service, body, url_method, options, memory).await;
-        }
-        let Responded { label, state, retry_after } =
-            service.respond(body.clone(), url_method.clone()).await;
-        if label == MethodLabel::OTHER
-            && let RequestState::Ready(ResponseBody::Contiguous(response)) = &state
-            && response.kind == ResponseKind::RequestValidation
-            && let Request::Single(Err(invalid)) =
-                service.parse(body.as_ref(), url_method.as_deref())
-            && let Some(call) =
-                Call::read(&invalid, body.as_ref(), url_method.as_deref(), body.permit())
-        {
-            drop(body);
+        let call = match &parsed.request {
+            Request::Single(Ok(call)) => call,
+            Request::Batch(_) => {
+                return batch::respond(self, service, parsed, options, memory).await;
+            }
+            _ => return waiting::respond(service, parsed, options).await,
+        };
+        if let Some(call) = Call::new(call, &parsed.body) {
+            drop(parsed);
             return self.answer(service, call, options).await;
         }
-        if self.history && history::is_unknown(&state) {
-            return history::respond(self, service, body, (label, state), options).await;
+        let lookup = if self.history { history::Lookup::new(call, &parsed) } else { None };
+        let label = parsed.label;
+        let Responded { state, retry_after } = service.respond(parsed).await;
+        if let Some(lookup) = lookup.filter(|_| history::is_unknown(&state)) {
+            return history::respond(self, service, lookup, state, options).await;
         }
-        drop(body);
         let answer = waiting::complete(service, label, state, options).await;
         Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
     }
@@ -109,29 +104,25 @@ impl Upstreams {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let detail = format!("{MAX_FORWARDED} requests are with the upstreams already");
             let retry_after = Some(Duration::from_secs(1));
-            return unavailable(&id, UpstreamError { detail, retry_after });
+            return unavailable(&id, UpstreamError { detail, retry_after }, None);
         };
         let exchange = match self.pool.exchange(&request, &id).await {
             Ok(exchange) => exchange,
-            Err(error) => return unavailable(&id, error),
+            Err(error) => return unavailable(&id, error, None),
         };
-        let UpstreamResponse { status, first, rest } = &exchange;
-        if rest.is_none()
-            && let Ok(Envelope { result, error, .. }) = Envelope::read(first, &id)
-        {
-            let (member, value) = match (result, error) {
-                (Some(result), _) => ("result", result.get()),
-                (None, error) => ("error", error.map_or("null", RawValue::get)),
+        let UpstreamResponse { status, first, rest } = exchange;
+        let Some(response) = rest else {
+            return match Envelope::value(&first, &id, status) {
+                Ok(result) => Answer::of_response(Response::result(&id, |out| {
+                    out.extend_from_slice(result.as_bytes());
+                })),
+                Err(error) => Answer::error(MethodLabel::OTHER, &id, error),
             };
-            let kind = exchange.kind(error.is_some());
-            return call::response(&id, member, value, kind);
-        }
-        let kind = if *status == 200 { ResponseKind::Result } else { exchange.kind(true) };
-        let UpstreamResponse { first, rest, .. } = exchange;
-        let sent = first.len();
-        let body = ResponseBody::Contiguous(Response { body: first, kind });
-        let rest = rest.map(|response| pass_on(response, sent, permit));
-        Answer { rest, ..Answer::new(MethodLabel::OTHER, body, Vec::new()) }
+        };
+        let kind = kind_of_status(status, status != 200);
+        let rest = pass_on(response, first.len(), permit);
+        let body = AnswerBody::Upstream(UpstreamBody { first, rest, kind });
+        Answer { label: MethodLabel::OTHER, body, retry_after: None }
     }
 
     /// The metrics of the upstreams

@@ -7,30 +7,58 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
 
 use hyper::body::Bytes;
-use milepost::endpoint::{RequestState, ResponseBody};
-use milepost::rpc::{RequestId, ResponseKind};
+use milepost::codec::base64;
+use milepost::endpoint::{RequestState, Response, ResponseBody};
+use milepost::primitives::AccountId;
+use milepost::rpc::{Method, MethodCall, RequestId, RpcError, TransactionRef};
 use milepost::status::WaitCondition;
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::Upstreams;
 use super::call;
 use super::pool::Envelope;
-use crate::http::{BodyPermit, RequestBody};
+use crate::http::BodyPermit;
 use crate::metrics::MethodLabel;
+use crate::parsed_request::ParsedRequest;
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
 
 /// Maximum size of a result that is taken: the largest transactions have some 2 MB
 const MAX_RESULT: usize = 4 << 20;
 
-#[derive(Deserialize)]
-struct Lookup<'text> {
-    #[serde(borrow)]
-    id: Option<&'text RawValue>,
-    method: String,
-    params: Value,
+/// A request for the status of a transaction, to be asked of an upstream as well
+pub(super) struct Lookup {
+    label: MethodLabel,
+    id: RequestId,
+    /// What is sent to the upstream
+    request: Bytes,
+    /// What the body that it came in counts
+    _counted: BodyPermit,
+}
+
+impl Lookup {
+    /// The lookup of a call in this request; `None` of a call for a configuration
+    pub(super) fn new(call: &MethodCall, parsed: &ParsedRequest) -> Option<Self> {
+        let Method::TransactionStatus(request) = &call.method else { return None };
+        let transaction = match &request.transaction {
+            TransactionRef::Hash { hash, sender } => {
+                let sender = sender.as_ref().map(AccountId::as_str).unwrap_or_default();
+                format!(r#""tx_hash":"{hash}","sender_account_id":"{sender}""#)
+            }
+            TransactionRef::Signed(signed) => {
+                let mut text = String::new();
+                base64::encode(signed.as_bytes(), &mut text);
+                format!(r#""signed_tx_base64":"{text}""#)
+            }
+        };
+        let params = format!(r#"{{{transaction},"wait_until":"NONE"}}"#);
+        Some(Self {
+            label: parsed.label,
+            id: call.id.clone(),
+            request: call::request(&RequestId::default(), call.method_name?, &params),
+            _counted: parsed.body.permit(),
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -44,10 +72,9 @@ pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
         RequestState::Pending(pending) => {
             matches!(pending.condition(), WaitCondition::Inclusion(_))
         }
-        RequestState::Ready(ResponseBody::Contiguous(response)) => {
-            waiting::is_unknown_transaction(response)
+        RequestState::Ready(body) => {
+            body.errors().any(|error| matches!(error, RpcError::UnknownTransaction { .. }))
         }
-        RequestState::Ready(ResponseBody::Chunks(_)) => false,
     }
 }
 
@@ -55,13 +82,13 @@ pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
 pub(super) async fn respond(
     upstreams: &Upstreams,
     service: &Arc<Service>,
-    body: RequestBody,
-    (label, state): (MethodLabel, RequestState<ResponseBody>),
+    lookup: Lookup,
+    state: RequestState<ResponseBody>,
     options: WaitOptions,
 ) -> Answer {
     let is_pending = matches!(state, RequestState::Pending(_));
-    let lookup = look_up(upstreams, label, body);
-    let complete = waiting::complete(service, label, state, options);
+    let complete = waiting::complete(service, lookup.label, state, options);
+    let lookup = look_up(upstreams, lookup);
     tokio::pin!(lookup, complete);
     tokio::select! {
         biased;
@@ -74,38 +101,14 @@ pub(super) async fn respond(
 }
 
 /// What an upstream has of the transaction of a request, if it is final there
-async fn look_up(upstreams: &Upstreams, label: MethodLabel, body: RequestBody) -> Option<Answer> {
-    let (request, client_id, _counted) = read(body)?;
-    let found = final_result(upstreams, &request, &RequestId::default()).await;
+async fn look_up(upstreams: &Upstreams, lookup: Lookup) -> Option<Answer> {
+    let found = final_result(upstreams, &lookup.request, &RequestId::default()).await;
     let counter =
         if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
     counter.fetch_add(1, Relaxed);
     let result = found?;
-    let body =
-        [&br#"{"jsonrpc":"2.0","result":"#[..], &result, br#","id":"#, client_id.as_bytes(), b"}"]
-            .concat();
-    let response = milepost::endpoint::Response { body, kind: ResponseKind::Result };
-    Some(Answer::new(label, ResponseBody::Contiguous(response), Vec::new()))
-}
-
-/// The request that is sent to the upstream, the id of the client, and what the body counts
-fn read(body: RequestBody) -> Option<(Bytes, String, BodyPermit)> {
-    let lookup: Lookup<'_> = serde_json::from_slice(body.as_ref()).ok()?;
-    let params = match lookup.params {
-        Value::Object(params) => params,
-        Value::Array(items) => {
-            let [hash, sender]: [Value; 2] = items.try_into().ok()?;
-            Map::from_iter([("tx_hash".into(), hash), ("sender_account_id".into(), sender)])
-        }
-        _ => return None,
-    };
-    let mut params: Map<String, Value> = params;
-    params.insert("wait_until".into(), "NONE".into());
-    // The request was valid, so its id is.
-    let id = RequestId::default();
-    let request = call::request(&id, &lookup.method, &Value::Object(params).to_string());
-    let client_id = lookup.id.map_or_else(|| id.as_json(), RawValue::get);
-    Some((request, client_id.to_owned(), body.permit()))
+    let response = Response::result(&lookup.id, |out| out.extend_from_slice(&result));
+    Some(Answer::new(lookup.label, ResponseBody::Contiguous(response)))
 }
 
 /// The result of a request, if it is that of a final transaction

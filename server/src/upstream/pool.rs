@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use milepost::rpc::{RequestId, ResponseKind};
+use milepost::rpc::{RequestId, ResponseKind, RpcError};
 use milepost_feeds::{RpcClient, RpcResponse};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -95,19 +95,36 @@ impl<'text> Envelope<'text> {
             _ => Err("the response is that of another request"),
         }
     }
+
+    /// The result or the error in a response with this HTTP status, to a request with this id
+    pub(super) fn value(
+        body: &'text [u8],
+        id: &RequestId,
+        status: u16,
+    ) -> Result<&'text str, RpcError> {
+        match Self::read(body, id) {
+            Ok(Self { result: Some(result), .. }) => Ok(result.get()),
+            Ok(Self { error, .. }) => Err(RpcError::Host {
+                json: error.map_or("null", RawValue::get).to_owned(),
+                kind: kind_of_status(status, true),
+                unreached: None,
+            }),
+            Err(detail) => {
+                Err(RpcError::Unavailable { message: detail.to_owned(), unreached: None })
+            }
+        }
+    }
 }
 
-impl UpstreamResponse {
-    /// The kind of the response, by its HTTP status
-    pub(super) fn kind(&self, is_error: bool) -> ResponseKind {
-        match self.status {
-            400 => ResponseKind::RequestValidation,
-            408 => ResponseKind::Timeout,
-            422 => ResponseKind::SkippedBlock,
-            500 => ResponseKind::Internal,
-            _ if is_error => ResponseKind::Handler,
-            _ => ResponseKind::Result,
-        }
+/// The kind of a response, by its HTTP status
+pub(super) const fn kind_of_status(status: u16, is_error: bool) -> ResponseKind {
+    match status {
+        400 => ResponseKind::RequestValidation,
+        408 => ResponseKind::Timeout,
+        422 => ResponseKind::SkippedBlock,
+        500 => ResponseKind::Internal,
+        _ if is_error => ResponseKind::Handler,
+        _ => ResponseKind::Result,
     }
 }
 

@@ -17,13 +17,15 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hyper::body::Bytes;
 use milepost::codec::base64;
-use milepost::endpoint::{RequestState, ResponseBody};
+use milepost::endpoint::{RequestState, Response, ResponseBody};
 use milepost::primitives::CryptoHash;
 use milepost::rpc::{
-    Method, MethodCall, Request, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
+    InvalidTransaction, Method, MethodCall, RequestId, ResponseKind, RpcError, StatusRequest,
+    TransactionRef,
 };
 use milepost::status::{Milestone, ProofEnd, WaitCondition};
 use milepost::transaction::EncodedTransaction;
+use milepost::{Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -32,7 +34,7 @@ use tokio::time::{self, Instant};
 use super::Upstreams;
 use super::call::{self, Call, unavailable};
 use super::methods::Submit;
-use super::pool::{Envelope, UpstreamError};
+use super::pool::{Envelope, UpstreamError, kind_of_status};
 use crate::compact_status::Include;
 use crate::http::{BodyPermit, CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
@@ -52,9 +54,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// the upstream may have included it, and the feed be behind the upstream
 const NONCE_GRACE: Duration = Duration::from_secs(5);
 const NONCE_GRACE_HEIGHTS: u64 = 3;
-
-/// In the response about a transaction that is too old
-const EXPIRED: &[u8] = br#""InvalidTxError":"Expired""#;
 
 /// The values of the label `end`
 const ENDS: [&str; 5] = ["included", "invalid", "expired", "known", "given_up"];
@@ -117,9 +116,11 @@ impl Upstreams {
         submit: Submit,
         options: WaitOptions,
     ) -> Answer {
-        let (signed, wait_until) = match read(service, &call) {
+        let (signed, wait_until) = match read(&call) {
             Ok(transaction) => transaction,
-            Err(answer) => return *answer,
+            Err(error) => {
+                return Answer::error(MethodLabel::OTHER, &call.id, RpcError::Parse { error });
+            }
         };
         let Call { id, permit, .. } = call;
         let hash = signed.hash();
@@ -129,7 +130,7 @@ impl Upstreams {
         let wait_until = milestone.unwrap_or(Milestone::Included);
         let state = service.respond_with_wait(status_call(&id, transaction, wait_until)).await;
         let label = MethodLabel::OTHER;
-        let is_error = matches!(&state, RequestState::Ready(it) if it.kind != ResponseKind::Result);
+        let is_error = matches!(&state, RequestState::Ready(it) if is_error(it));
         if !is_error && is_refused(service, hash).await {
             let Some(progress) = self.start(service, signed.clone(), permit) else {
                 return too_many(&id);
@@ -139,13 +140,13 @@ impl Upstreams {
             return after_refusal(service, call, hash, progress, options).await;
         }
         let (pending, is_known) = match state {
-            RequestState::Ready(response) if response.kind != ResponseKind::Result => {
-                return Answer::new(label, ResponseBody::Contiguous(response), Vec::new());
+            RequestState::Ready(response) if is_error => {
+                return Answer::of_response(response);
             }
             RequestState::Ready(response) => {
                 self.submissions.ended(End::Known);
                 return match milestone {
-                    Some(_) => Answer::new(label, ResponseBody::Contiguous(response), Vec::new()),
+                    Some(_) => Answer::of_response(response),
                     None => sent(&id, submit, hash),
                 };
             }
@@ -171,31 +172,26 @@ impl Upstreams {
             let state = RequestState::Pending(pending);
             return waiting::complete(service, label, state, options).await;
         };
-        let Waited { response, unreached, retry_after } = tokio::select! {
+        let Waited { response, retry_after } = tokio::select! {
             biased;
             waited = waiting::wait(service, pending, options) => waited,
-            error = verdict(&mut progress) => {
-                return call::response(&id, "error", &error, ResponseKind::Handler);
-            }
+            error = verdict(&mut progress) => return refused(&id, &error),
         };
         let progress = progress.borrow().clone();
-        let answer = match progress {
-            _ if response.kind != ResponseKind::Timeout => None,
+        match progress {
+            _ if response.kind() != ResponseKind::Timeout => {}
             Progress { other: Some((error, kind)), .. } => {
-                Some(call::response(&id, "error", &error, kind))
+                let (json, unreached) = (error.to_string(), Some(hash));
+                return Answer::error(label, &id, RpcError::Host { json, kind, unreached });
             }
             Progress { is_delivered: false, failure: Some(error), .. } => {
                 let detail =
                     format!("the transaction reached no upstream so far: {}", error.detail);
-                Some(unavailable(&id, UpstreamError { detail, ..error }))
+                return unavailable(&id, UpstreamError { detail, ..error }, Some(hash));
             }
-            _ => None,
-        };
-        let answer = answer.unwrap_or_else(|| {
-            let body = ResponseBody::Contiguous(response);
-            Answer { retry_after, ..Answer::new(label, body, Vec::new()) }
-        });
-        Answer { unreached, ..answer }
+            _ => {}
+        }
+        Answer { retry_after, ..Answer::of_response(response) }
     }
 
     /// What comes of a transaction, which is sent unless it is already; `None` at the limit
@@ -281,7 +277,7 @@ impl Upstreams {
             return Ok(None);
         }
         let error = Envelope::read(&exchange.first, id).ok().and_then(|envelope| envelope.error);
-        Ok(error.map(|error| (error.get().into(), exchange.kind(true))))
+        Ok(error.map(|error| (error.get().into(), kind_of_status(exchange.status, true))))
     }
 
     /// Records the response of an upstream; returns how the sending ended, if it has
@@ -367,32 +363,23 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The transaction of a call and the milestone that it names, or the answer to an invalid call
-fn read(service: &Service, call: &Call) -> Result<(EncodedTransaction, Milestone), Box<Answer>> {
+/// The transaction of a call and the milestone that it names
+fn read(call: &Call) -> Result<(EncodedTransaction, Milestone), Error> {
     // By the params of `tx`, which can have a hash in place of the transaction.
-    let request = call::request(&call.id, "tx", &call.params);
-    let error = match service.parse(&request, None) {
-        Request::Single(Ok(MethodCall { method: Method::TransactionStatus(request), .. })) => {
-            match request.transaction {
-                TransactionRef::Signed(signed) => return Ok((signed, request.wait_until)),
-                TransactionRef::Hash { .. } => {
-                    let message = "Failed parsing args: params: a hash, expected signed_tx_base64";
-                    RpcError::Parse { message: message.to_owned() }
-                }
-            }
+    let request = StatusRequest::from_params(call.params.as_deref())?;
+    match request.transaction {
+        TransactionRef::Signed(signed) => Ok((signed, request.wait_until)),
+        TransactionRef::Hash { .. } => {
+            Err(Error::new(ErrorKind::Schema, "a hash, expected signed_tx_base64").at("params"))
         }
-        Request::Single(Err(invalid)) | Request::Invalid(invalid) => invalid.rpc_error,
-        // The request that was made above is a call of `tx`.
-        _ => RpcError::Parse { message: "Failed parsing args".to_owned() },
-    };
-    Err(Box::new(Answer::error(MethodLabel::OTHER, &call.id, &error)))
+    }
 }
 
 /// A call for the status of a transaction, whose result has no receipts
 fn status_call(id: &RequestId, transaction: TransactionRef, wait_until: Milestone) -> MethodCall {
     let method =
         Method::TransactionStatus(StatusRequest { transaction, wait_until, receipts: false });
-    MethodCall { id: id.clone(), method_name: "tx", method }
+    MethodCall { id: id.clone(), method_name: None, method }
 }
 
 /// The answer to a call that does not wait
@@ -401,7 +388,17 @@ fn sent(id: &RequestId, submit: Submit, hash: CryptoHash) -> Answer {
         Submit::Async => format!("\"{hash}\""),
         _ => r#"{"final_execution_status":"NONE"}"#.to_owned(),
     };
-    call::response(id, "result", &result, ResponseKind::Result)
+    Answer::of_response(Response::result(id, |out| out.extend_from_slice(result.as_bytes())))
+}
+
+/// The answer to a call whose transaction an upstream calls invalid, with its `error`
+fn refused(id: &RequestId, error: &str) -> Answer {
+    let (json, kind) = (error.to_owned(), ResponseKind::Handler);
+    Answer::error(MethodLabel::OTHER, id, RpcError::Host { json, kind, unreached: None })
+}
+
+fn is_error(response: &Response) -> bool {
+    response.outcomes.errors().next().is_some()
 }
 
 /// Answers a call about a transaction that was refused here, and is sent again: when it is
@@ -417,9 +414,7 @@ async fn after_refusal(
     let call = tokio::select! {
         biased;
         () = until_executed(service, hash) => call,
-        error = verdict(&mut progress) => {
-            return call::response(&call.id, "error", &error, ResponseKind::Handler);
-        }
+        error = verdict(&mut progress) => return refused(&call.id, &error),
         () = time::sleep_until(deadline) => status_call(
             &call.id,
             TransactionRef::Hash { hash, sender: None },
@@ -447,7 +442,7 @@ async fn verdict(progress: &mut watch::Receiver<Progress>) -> Arc<str> {
 /// The answer at the limit of transactions that are sent at a time
 fn too_many(id: &RequestId) -> Answer {
     let detail = format!("{MAX_RUNNING} transactions are being sent already");
-    unavailable(id, UpstreamError { detail, retry_after: Some(Duration::from_secs(1)) })
+    unavailable(id, UpstreamError { detail, retry_after: Some(Duration::from_secs(1)) }, None)
 }
 
 /// Whether a transaction was refused when it was included here, and not executed since
@@ -483,12 +478,12 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
             waiting::wait(service, pending, options).await.response
         }
     };
-    match response.kind {
-        ResponseKind::Result => End::Included,
-        ResponseKind::Handler if response.body.windows(EXPIRED.len()).any(|it| it == EXPIRED) => {
+    match response.outcomes.errors().next() {
+        None => End::Included,
+        Some(RpcError::InvalidTransaction { reason: InvalidTransaction::Expired, .. }) => {
             End::Expired
         }
-        ResponseKind::Handler => End::Invalid,
+        Some(error) if error.kind() == ResponseKind::Handler => End::Invalid,
         // As when too many requests wait: it is sent without a look at the blocks.
         _ => {
             time::sleep_until(deadline).await;
@@ -501,6 +496,6 @@ async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
     let transaction = TransactionRef::Hash { hash, sender: None };
     let call = status_call(&RequestId::default(), transaction, Milestone::None);
     let state = service.respond_with_wait(call).await;
-    matches!(state, RequestState::Ready(response) if response.kind == ResponseKind::Result)
+    matches!(state, RequestState::Ready(response) if !is_error(&response))
         && !is_refused(service, hash).await
 }

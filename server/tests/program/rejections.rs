@@ -87,10 +87,15 @@ fn is_rejection(before: &str, text: &str) -> bool {
     let is_of_place = text.split_once(": ").is_some_and(|(place, _)| {
         !place.contains(' ') && !["upstream", "x-milepost-min-height"].contains(&place)
     });
+    // Such an error gets the name of its member.
+    let call = before.rsplit(';').next().unwrap_or_default();
+    let is_second =
+        [",", ",format!("].contains(&call.split_whitespace().collect::<String>().as_str());
+    let is_of_member = is_second || call.contains("member_error(") || call.contains("Error::new(");
     let is_lower = text.starts_with(|first: char| first.is_ascii_lowercase() || first == '{');
     let words = fixed_part(text).split(' ').count();
     let is_sent = !NOT_SENT.iter().any(|start| text.starts_with(start));
-    words >= 3 && is_lower && is_sent && !is_logged && !is_of_place
+    words >= 3 && is_lower && is_sent && !is_logged && !is_of_place && !is_of_member
 }
 
 #[test]

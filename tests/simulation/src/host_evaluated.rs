@@ -125,7 +125,7 @@ impl Run {
         } else if over_limit.is_some() {
             over_limit
         } else if open.expired {
-            Some(EndReason::Timeout.to_string())
+            Some(TIMEOUT.to_owned())
         } else {
             is_stale.then(String::new)
         };
@@ -144,7 +144,7 @@ impl Run {
         let Output::Wakeup { handle, evaluation, .. } = self.endpoint.poll_output() else {
             return Err(format!("{} waits, expected \"{reason}\"", open.handle));
         };
-        let found = evaluation.end_reason().map(|reason| reason.to_string()).unwrap_or_default();
+        let found = evaluation.end_reason().map(reason_text).unwrap_or_default();
         ensure!(
             handle == open.handle && found == reason,
             "{handle} is woken with reason \"{found}\", expected {} with \"{reason}\"",
@@ -242,7 +242,7 @@ impl Run {
                 ensure!(open.expired, "{} expires before its deadline", open.handle);
                 open.request.expire(&self.oracle, settings, hashes);
             }
-            Some(reason) => open.request.fail(&reason.to_string()),
+            Some(reason) => open.request.fail(&reason_text(reason)),
         }
         let state = evaluation.run(&self.store.read());
         ensure!(
@@ -290,5 +290,19 @@ impl Run {
         self.hand_in_evaluated()?;
         self.draining = false;
         self.check_counts()
+    }
+}
+
+/// Of an evaluation at the deadline
+const TIMEOUT: &str = "the deadline has passed";
+
+/// Why an evaluation is the last, as the message of the response has it
+fn reason_text(reason: EndReason) -> String {
+    match reason {
+        EndReason::Timeout => TIMEOUT.to_owned(),
+        EndReason::OverLimit { pending, limit, calls } => {
+            format!("too many pending requests: {pending} of {limit}, and this one needs {calls}")
+        }
+        _ => SHUTDOWN.to_owned(),
     }
 }

@@ -16,6 +16,8 @@ use milepost::proof::{KnownHashes, verify_answer};
 use milepost::rpc::ResponseKind;
 use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{Fixture, Proof, ProofResult, Vector, Wait, with_path};
 
@@ -192,11 +194,49 @@ fn check_response(endpoint: &Endpoint, vector: &Vector, response: &Response) -> 
     if endpoint.pending_count() != 0 {
         return Err(format!("{} calls are pending after the response", endpoint.pending_count()));
     }
-    let kind = kind_name(response.kind);
+    let kind = kind_name(response.kind());
     if kind != vector.kind {
         return Err(format!("kind {kind}, expected {}: {}", vector.kind, text(&response.body)));
     }
+    check_outcomes(response)?;
     super::compare(&response.body, &vector.response)
+}
+
+/// Checks that each outcome is what its place in the body says
+fn check_outcomes(response: &Response) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Envelope<'text> {
+        #[serde(borrow)]
+        result: Option<&'text RawValue>,
+        #[serde(borrow)]
+        error: Option<&'text RawValue>,
+    }
+    let text = str::from_utf8(&response.body).map_err(|error| error.to_string())?;
+    let envelopes: Vec<&RawValue> = match response.outcomes.only() {
+        Some(_) => serde_json::from_str(text).map(|one| vec![one]),
+        None => serde_json::from_str(text),
+    }
+    .map_err(|error| error.to_string())?;
+    if envelopes.len() != response.outcomes.iter().count() {
+        return Err(format!("{} responses have other outcomes", envelopes.len()));
+    }
+    for (envelope, outcome) in envelopes.iter().zip(response.outcomes.iter()) {
+        let members: Envelope<'_> =
+            serde_json::from_str(envelope.get()).map_err(|error| error.to_string())?;
+        let value = match &outcome.error {
+            Some(_) => members.error,
+            None => members.result,
+        };
+        let cause = outcome.error.as_ref().and_then(|error| error.cause_name());
+        let cause = cause.map(|name| format!(r#""name":"{name}""#)).unwrap_or_default();
+        let is_same = text.get(outcome.response.clone()) == Some(envelope.get())
+            && text.get(outcome.value.clone()) == value.map(RawValue::get)
+            && envelope.get().contains(&cause);
+        if !is_same {
+            return Err(format!("{outcome:?} is not {envelope}"));
+        }
+    }
+    Ok(())
 }
 
 fn snapshot<S: Storage>(storage: &S) -> Result<S::Snapshot<'_>, String> {

@@ -246,7 +246,7 @@ impl Simulation {
             let milestone = self.oracle.milestone(hash);
             let kind =
                 if milestone.is_some() { ResponseKind::Result } else { ResponseKind::Handler };
-            assert_eq!(response.kind, kind, "{hash}");
+            assert_eq!(response.kind(), kind, "{hash}");
             let expected = self.oracle.response(&transaction.call, &id);
             assert_eq!(body_text(response.body), expected, "{hash} after message {now}");
 
@@ -324,8 +324,8 @@ impl Simulation {
                 panic!("{params} is pending");
             };
             let (expected, kind) = self.oracle.config(&params, &id);
+            assert_eq!(response.kind(), kind, "{params}");
             assert_eq!(body_text(response.body), expected, "{params} after message {now}");
-            assert_eq!(response.kind, kind, "{params}");
             let event = match kind {
                 ResponseKind::Result => "configurations",
                 ResponseKind::SkippedBlock => "skipped blocks",

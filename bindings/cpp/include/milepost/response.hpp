@@ -1,7 +1,7 @@
 // Response to a request: the body to send, and its contents without a JSON parser.
 //
 // All borrowed values belong to the response. All member functions are const, so threads may share
-// a response. The contents are parsed on first use.
+// a response. The contents of a status are read on first use.
 #ifndef MILEPOST_RESPONSE_HPP
 #define MILEPOST_RESPONSE_HPP
 
@@ -77,10 +77,14 @@ struct Outcome {
 
 /// Error of an error response
 struct RpcError {
-    std::string_view name;   ///< `name` of the error, such as `HANDLER_ERROR`
-    std::string_view cause;  ///< `name` of its cause, such as `TIMEOUT_ERROR`
-    std::string_view info;   ///< `info` of its cause, as JSON; empty if there is none
-    std::string_view json;   ///< the whole error, as JSON
+    std::string_view name;                ///< `name` of the error, such as `HANDLER_ERROR`
+    std::string_view cause;               ///< `name` of its cause, such as `TIMEOUT_ERROR`
+    std::string_view info;                ///< `info` of its cause, as JSON; empty if there is none
+    std::string_view json;                ///< the whole error, as JSON
+    const milepost_hash *hash = nullptr;  ///< transaction or block; null if it names none
+    const std::uint64_t *height = nullptr;    ///< height; null if it names none
+    const std::uint64_t *shard_id = nullptr;  ///< shard; null if it names none
+    const std::uint64_t *limit = nullptr;     ///< limit that is reached; null if it names none
 };
 
 /// Response to a request
@@ -172,6 +176,10 @@ public:
         rpc_error.cause = view(raw.cause);
         rpc_error.info = view(raw.info);
         rpc_error.json = view(raw.json);
+        rpc_error.hash = raw.hash;
+        rpc_error.height = raw.height;
+        rpc_error.shard_id = raw.shard_id;
+        rpc_error.limit = raw.limit;
         return rpc_error;
     }
 
@@ -184,7 +192,7 @@ public:
         return size;
     }
 
-    /// One response of a batch; its kind is ResponseKind::Result, rpc_error() finds out errors
+    /// One response of a batch, with a kind of its own
     Result<Response> batch_item(std::size_t index) const noexcept {
         milepost_response *item = nullptr;
         milepost_error *error = nullptr;

@@ -50,9 +50,9 @@ fn mutate(body: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-fn check_response(invalid: &InvalidRequest, body: &[u8]) {
+fn check_response(id: &RequestId, rpc_error: RpcError, body: &[u8]) {
     let mut out = Vec::new();
-    invalid.write(&mut out);
+    write_error(id, rpc_error, &mut out);
     let text = String::from_utf8_lossy(body);
     let response: serde_json::Value = match serde_json::from_slice(&out) {
         Ok(response) => response,
@@ -68,7 +68,7 @@ fn check_response(invalid: &InvalidRequest, body: &[u8]) {
         assert!(!data.is_empty(), "{text}");
     }
     assert!(out.len() < 4096, "{text}");
-    let id = invalid.id.as_json();
+    let id = id.as_json();
     let from_body = body.windows(id.len()).any(|window| window == id.as_bytes());
     assert!(from_body || id == "null" || id == "\"dontcare\"", "{id} for {text}");
 }
@@ -106,9 +106,17 @@ fn mutated_bodies_get_a_response() {
         };
         for item in items {
             match item {
+                Ok(MethodCall { id, method: Method::Other(other), .. }) => {
+                    if let Some(place) = other.params.clone() {
+                        let params = serde_json::from_slice::<serde::de::IgnoredAny>(&body[place]);
+                        assert!(params.is_ok(), "{}", String::from_utf8_lossy(&body));
+                    }
+                    check_response(&id, other.not_found(), &body);
+                    invalid_count += 1;
+                }
                 Ok(_) => valid_count += 1,
                 Err(invalid) => {
-                    check_response(&invalid, &body);
+                    check_response(&invalid.id, invalid.rpc_error, &body);
                     invalid_count += 1;
                 }
             }

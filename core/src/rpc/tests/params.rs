@@ -285,10 +285,7 @@ fn an_error_in_a_signed_transaction_has_its_path_and_offset() {
         (format!(r#"["{signed}"]"#), "params[0]"),
     ] {
         let body = format!(r#"{{"method":"tx","params":{params}}}"#);
-        let Request::Single(Err(invalid)) = parse(body.as_bytes(), None, &Limits::default()) else {
-            panic!("{params} is valid")
-        };
-        let RpcError::Parse { message } = invalid.rpc_error else { panic!("{:?}", invalid.error) };
+        let (_, message) = parse_error(body);
         let expected = format!(
             "Failed parsing args: {path}.signer_id: account id of 1 bytes, expected 2 to 64 (byte 4)"
         );

@@ -1,12 +1,11 @@
 //! The bytes of error responses, and the escaping of text from clients in them.
 
-use alloc::string::ToString;
-
 use super::*;
+use crate::config::BlockReference;
 
-fn response(rpc_error: &RpcError) -> String {
+fn response(rpc_error: RpcError) -> String {
     let mut out = Vec::new();
-    rpc_error.write(&RequestId::default(), &mut out);
+    write_error(&RequestId::default(), rpc_error, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -25,7 +24,8 @@ fn a_parse_error_has_its_message_twice() {
 
 #[test]
 fn an_internal_error_has_the_actual_message() {
-    let body = response(&RpcError::Internal { message: "row \"7\" is corrupt".to_string() });
+    let error = Error::new(ErrorKind::Corrupt, "row \"7\" is corrupt");
+    let body = response(RpcError::Internal { error });
     assert_eq!(
         body,
         concat!(
@@ -47,24 +47,30 @@ fn text_from_a_client_is_escaped() {
 
 #[test]
 fn the_kind_of_a_response_follows_from_its_error() {
-    let block =
-        |skipped| RpcError::UnknownBlock { message: "BLOCK HEIGHT: 5".to_string(), skipped };
+    let block = |skipped| RpcError::UnknownBlock { block: BlockReference::Height(5), skipped };
     let hash = HASH.parse().unwrap();
-    let text = String::new;
+    let error = || Error::new(ErrorKind::Schema, "");
     for (rpc_error, kind) in [
-        (RpcError::Parse { message: text() }, ResponseKind::RequestValidation),
-        (RpcError::MethodNotFound { method: text() }, ResponseKind::RequestValidation),
-        (RpcError::InvalidTransaction { error: text() }, ResponseKind::Handler),
-        (RpcError::DoesNotTrackShard, ResponseKind::Handler),
+        (RpcError::Parse { error: error() }, ResponseKind::RequestValidation),
+        (RpcError::MethodNotFound { method: String::new() }, ResponseKind::RequestValidation),
+        (
+            RpcError::InvalidTransaction { hash, reason: InvalidTransaction::Expired },
+            ResponseKind::Handler,
+        ),
+        (RpcError::DoesNotTrackShard { shard_id: 3 }, ResponseKind::Handler),
         (RpcError::RequestRouted { hash }, ResponseKind::Handler),
         (RpcError::UnknownTransaction { hash }, ResponseKind::Handler),
-        (RpcError::Timeout { cause: None }, ResponseKind::Timeout),
+        (RpcError::Timeout { hash, cause: None }, ResponseKind::Timeout),
         (block(false), ResponseKind::Handler),
         (block(true), ResponseKind::SkippedBlock),
-        (RpcError::NoConfig { message: text() }, ResponseKind::Internal),
-        (RpcError::Internal { message: text() }, ResponseKind::Internal),
+        (RpcError::NoConfig { height: 7, first: None }, ResponseKind::Internal),
+        (RpcError::Internal { error: error() }, ResponseKind::Internal),
+        (RpcError::Stopping { hash }, ResponseKind::Unavailable),
     ] {
         assert_eq!(rpc_error.kind(), kind, "{rpc_error:?}");
     }
-    assert!(response(&block(true)).contains(r#""data":"Block Not Found: BLOCK HEIGHT: 5""#));
+    assert!(
+        response(block(true))
+            .contains(r#""data":"Block Not Found: DB Not Found Error: BLOCK HEIGHT: 5""#)
+    );
 }

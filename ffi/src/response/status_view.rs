@@ -1,9 +1,8 @@
-//! Contents of a response body: parsed once, kept as pointers into the body.
+//! Contents of a transaction's status: read once from the result, kept as pointers into it.
 //!
-//! Only the members that the C structures show are parsed; every fragment stays the text it is, as
+//! Only the members that the C structures show are read; every fragment stays the text it is, as
 //! does an unknown status. Unescaped and decoded values are stored beside the body.
 
-use core::ops::Range;
 use std::borrow::Cow;
 
 use milepost::Error;
@@ -18,23 +17,9 @@ use super::{
     MILEPOST_EXECUTION_STATUS_NOT_STARTED, MILEPOST_EXECUTION_STATUS_OTHER,
     MILEPOST_EXECUTION_STATUS_STARTED, MILEPOST_EXECUTION_STATUS_SUCCESS_RECEIPT_ID,
     MILEPOST_EXECUTION_STATUS_SUCCESS_VALUE, MILEPOST_EXECUTION_STATUS_UNKNOWN,
-    milepost_execution_status_t, milepost_outcome, milepost_rpc_error, milepost_transaction_status,
+    milepost_execution_status_t, milepost_outcome, milepost_transaction_status,
 };
 use crate::value::{milepost_bytes, milepost_hash};
-
-/// Contents of a response
-#[derive(Debug, Default)]
-pub(super) struct ResponseView {
-    /// The result, of any method
-    pub(super) result: Option<milepost_bytes>,
-    /// The result, if it is a transaction status
-    pub(super) status: Option<StatusView>,
-    /// The error
-    pub(super) rpc_error: Option<milepost_rpc_error>,
-    /// Position in the body of each response of a batch
-    pub(super) batch: Vec<Range<usize>>,
-    decoded: DecodedValues,
-}
 
 /// Contents of a transaction status
 #[derive(Debug)]
@@ -42,13 +27,14 @@ pub(super) struct StatusView {
     pub(super) status: milepost_transaction_status,
     pub(super) outcomes: Vec<milepost_outcome>,
     pub(super) receipts: Vec<milepost_bytes>,
+    _decoded: DecodedValues,
 }
 
 // SAFETY: the pointers are into the body, which the response keeps beside the view and never
-// changes, and into `decoded`, which does not change once the view is parsed.
-unsafe impl Send for ResponseView {}
+// changes, and into the decoded values, which do not change once the view is made.
+unsafe impl Send for StatusView {}
 // SAFETY: as above.
-unsafe impl Sync for ResponseView {}
+unsafe impl Sync for StatusView {}
 
 /// Values that are not in the body as they are; items of the inner vectors do not move when the
 /// outer vector grows
@@ -57,30 +43,6 @@ struct DecodedValues {
     bytes: Vec<Vec<u8>>,
     hashes: Vec<Vec<milepost_hash>>,
     spans: Vec<Vec<milepost_bytes>>,
-}
-
-#[derive(Deserialize)]
-struct Body<'body> {
-    #[serde(borrow, default)]
-    result: Option<&'body RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'body RawValue>,
-}
-
-#[derive(Deserialize)]
-struct RpcError<'body> {
-    #[serde(borrow)]
-    name: Cow<'body, str>,
-    #[serde(borrow)]
-    cause: Cause<'body>,
-}
-
-#[derive(Deserialize)]
-struct Cause<'body> {
-    #[serde(borrow)]
-    name: Cow<'body, str>,
-    #[serde(borrow, default)]
-    info: Option<&'body RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -139,58 +101,29 @@ fn span(value: &RawValue) -> milepost_bytes {
     milepost_bytes::new(value.get().as_bytes())
 }
 
-impl ResponseView {
-    /// Parses the body of a response; the view is valid as long as these bytes are
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
-        let mut view = Self::default();
-        if body.first() == Some(&b'[') {
-            let items: Vec<&RawValue> = json::read_slice(body)?;
-            let start = body.as_ptr().addr();
-            let range = |item: &RawValue| {
-                let offset = item.get().as_ptr().addr() - start;
-                offset..offset + item.get().len()
-            };
-            view.batch = items.into_iter().map(range).collect();
-            return Ok(view);
-        }
-        let body: Body<'_> = json::read_slice(body)?;
-        view.result = body.result.map(span);
-        if let Some(raw) = body.error {
-            let rpc_error: RpcError<'_> =
-                json::read(raw.get()).map_err(|error| error.at("error"))?;
-            view.rpc_error = Some(milepost_rpc_error {
-                size: size_of::<milepost_rpc_error>(),
-                name: view.decoded.text(rpc_error.name),
-                cause: view.decoded.text(rpc_error.cause.name),
-                info: rpc_error.cause.info.map_or(milepost_bytes::NONE, span),
-                json: span(raw),
-            });
-        }
-        if let Some(result) = body.result {
-            let status: Status<'_> =
-                json::read(result.get()).map_err(|error| error.at("result"))?;
-            if let Some(milestone) = status.final_execution_status {
-                let status = view.decoded.status(milestone, &status);
-                view.status = Some(status.map_err(|error| error.at("result"))?);
-            }
-        }
-        Ok(view)
+impl StatusView {
+    /// Reads a result, which the view points into; `None` if it is not the status of a transaction
+    pub(super) fn read(result: &[u8]) -> Result<Option<Self>, Error> {
+        let read = json::read_slice(result).and_then(|status: Status<'_>| {
+            let milestone = status.final_execution_status;
+            milestone.map(|milestone| Self::new(milestone, &status)).transpose()
+        });
+        read.map_err(|error| error.at("result"))
     }
-}
 
-impl DecodedValues {
-    fn status(&mut self, milestone: Milestone, status: &Status<'_>) -> Result<StatusView, Error> {
+    fn new(milestone: Milestone, status: &Status<'_>) -> Result<Self, Error> {
+        let mut decoded = DecodedValues::default();
         let mut outcomes = Vec::with_capacity(1 + status.receipts_outcome.len());
         if let Some(outcome) = status.transaction_outcome {
-            let outcome = self.outcome(outcome);
+            let outcome = decoded.outcome(outcome);
             outcomes.push(outcome.map_err(|error| error.at("transaction_outcome"))?);
         }
         for (outcome, index) in status.receipts_outcome.iter().zip(0_usize..) {
             let at = |error: Error| error.at(format_args!("receipts_outcome[{index}]"));
-            outcomes.push(self.outcome(outcome).map_err(at)?);
+            outcomes.push(decoded.outcome(outcome).map_err(at)?);
         }
         let (execution_status, payload) = match status.status {
-            Some(raw) => self.execution_status(raw).map_err(|error| error.at("status"))?,
+            Some(raw) => decoded.execution_status(raw).map_err(|error| error.at("status"))?,
             None => (MILEPOST_EXECUTION_STATUS_NONE, milepost_bytes::NONE),
         };
         let receipts: Vec<_> = status.receipts.iter().map(|receipt| span(receipt)).collect();
@@ -203,9 +136,11 @@ impl DecodedValues {
             outcomes: outcomes.len(),
             receipts: receipts.len(),
         };
-        Ok(StatusView { status, outcomes, receipts })
+        Ok(Self { status, outcomes, receipts, _decoded: decoded })
     }
+}
 
+impl DecodedValues {
     fn outcome(&mut self, json: &RawValue) -> Result<milepost_outcome, Error> {
         let OutcomeWithId { block_hash, id, outcome } = json::read(json.get())?;
         let (execution_status, payload) =
@@ -284,10 +219,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invalid_body_is_an_error_with_its_path() {
-        let body =
-            br#"{"result":{"final_execution_status":"FINAL","status":{"SuccessValue":"*"}}}"#;
-        let error = ResponseView::parse(body).unwrap_err();
+    fn an_invalid_result_is_an_error_with_its_path() {
+        let result = br#"{"final_execution_status":"FINAL","status":{"SuccessValue":"*"}}"#;
+        let error = StatusView::read(result).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Schema, "result.status.SuccessValue"));
     }
 }
