@@ -6,6 +6,7 @@
 mod buffers;
 mod compact;
 mod condition;
+mod parts;
 mod proof;
 mod query;
 mod receipt_tree;
@@ -19,6 +20,7 @@ pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
 pub use compact::CompactStatus;
 pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
+pub use parts::BurntAmounts;
 pub use proof::{ProofEnd, ProofQuery};
 pub use query::StatusQuery;
 pub use summary::{Observation, StatusSummary, SummaryQuery};

@@ -88,7 +88,7 @@ impl WatchEvent {
         is_reached: bool,
         result: Option<&str>,
     ) -> Self {
-        let CompactStatus { milestone, json, id } = state.clone();
+        let CompactStatus { milestone, json, id, .. } = state.clone();
         if is_reached {
             let json = result.map_or(json, |result| state.with_result(result));
             return Self { kind: WatchEventKind::Reached, milestone, id: id + "-reached", json };

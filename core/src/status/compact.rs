@@ -6,14 +6,16 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 
-use super::{FinalStatus, Milestone, Observation};
+use super::{FinalStatus, Milestone, Observation, StatusSummary};
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
 /// Number of characters of the digest in an id
 const DIGEST_LEN: usize = 10;
+/// Bytes that hold any compact status: 141 of names and signs, at most 160 of values
+const CAPACITY: usize = 320;
 
 /// The compact status of a transaction as JSON, in a few hundred bytes
 ///
@@ -38,55 +40,41 @@ pub struct CompactStatus {
     pub json: String,
     /// Milestone, height and a digest of the JSON: equal states have equal ids everywhere
     pub id: String,
+    transaction: CryptoHash,
+    summary: Option<StatusSummary>,
 }
 
 impl CompactStatus {
     /// The compact status that was observed
     pub fn new(observation: &Observation) -> Self {
-        let mut json = String::with_capacity(320);
-        observation.write_compact(None, &mut json);
-        json.push('}');
-        let summary = observation.summary.as_ref();
+        let (transaction, summary) = (observation.hash, observation.summary);
+        let mut json = String::with_capacity(CAPACITY);
+        write(transaction, summary.as_ref(), None, "", &mut json);
         let milestone = summary.map_or(Milestone::None, |summary| summary.milestone);
         let height = summary.map_or(0, |summary| summary.height);
         let digest = CryptoHash::digest(json.as_bytes()).to_string();
         let digest = digest.get(..DIGEST_LEN).unwrap_or(&digest);
         let id = format!("{}-{height}-{digest}", milestone.name());
-        Self { milestone, json, id }
+        Self { milestone, json, id, transaction, summary }
     }
 
     /// The JSON with another member, `result`, which is JSON as well
     pub fn with_result(&self, result: &str) -> String {
-        let compact = self.json.strip_suffix('}').unwrap_or(&self.json);
-        format!("{compact},\"result\":{result}}}")
+        let mut json = String::with_capacity(CAPACITY + result.len());
+        let member = format_args!(",\"result\":{result}");
+        write(self.transaction, self.summary.as_ref(), None, member, &mut json);
+        json
     }
 }
 
 impl Observation {
-    /// Appends the compact status without its closing brace, so that members can follow; with this
-    /// JSON as its member `status` in place of the kind of the final status
-    pub fn write_compact(&self, status: Option<&str>, json: &mut String) {
-        let hash = self.hash;
-        // Writing to a string cannot fail.
-        let Some(summary) = &self.summary else {
-            let _ =
-                write!(json, r#"{{"transaction_hash":"{hash}","final_execution_status":"NONE""#);
-            return;
-        };
-        let kind = match summary.final_status {
-            FinalStatus::NotStarted => "\"NotStarted\"",
-            FinalStatus::Started => "\"Started\"",
-            FinalStatus::Failure => "\"Failure\"",
-            FinalStatus::SuccessValue => "\"SuccessValue\"",
-        };
-        let (milestone, status) = (summary.milestone.name(), status.unwrap_or(kind));
-        let block_hash =
-            summary.block_hash.map_or_else(|| "null".into(), |hash| format!("\"{hash}\""));
-        let _ = write!(
-            json,
-            r#"{{"transaction_hash":"{hash}","final_execution_status":"{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"finalized":{}"#,
-            summary.height, summary.receipts, summary.executed_receipts, summary.is_finalized,
-        );
+    /// The compact status as JSON, followed by these members, each of which starts with a comma;
+    /// with the JSON `status` as its member `status` in place of the kind of the final status
+    pub fn compact_json(&self, status: Option<&str>, members: &str) -> String {
+        let status_len = status.map_or(0, str::len);
+        let mut json = String::with_capacity(CAPACITY + status_len + members.len());
+        write(self.hash, self.summary.as_ref(), status, members, &mut json);
+        json
     }
 
     /// The whole `result` of a request for this transaction; `None` if it is in no block
@@ -101,4 +89,33 @@ impl Observation {
         let corrupt = |error| Error::new(ErrorKind::Corrupt, error);
         String::from_utf8(result).map(Some).map_err(corrupt)
     }
+}
+
+/// Appends the compact status of a transaction; see [`Observation::compact_json`]
+fn write(
+    transaction: CryptoHash,
+    summary: Option<&StatusSummary>,
+    status: Option<&str>,
+    members: impl fmt::Display,
+    json: &mut String,
+) {
+    // Writing to a string cannot fail.
+    let _ = write!(json, r#"{{"transaction_hash":"{transaction}","final_execution_status":"#);
+    let Some(summary) = summary else {
+        let _ = write!(json, r#""NONE"{members}}}"#);
+        return;
+    };
+    let kind = match summary.final_status {
+        FinalStatus::NotStarted => "\"NotStarted\"",
+        FinalStatus::Started => "\"Started\"",
+        FinalStatus::Failure => "\"Failure\"",
+        FinalStatus::SuccessValue => "\"SuccessValue\"",
+    };
+    let (milestone, status) = (summary.milestone.name(), status.unwrap_or(kind));
+    let block_hash = summary.block_hash.map_or_else(|| "null".into(), |hash| format!("\"{hash}\""));
+    let _ = write!(
+        json,
+        r#""{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"finalized":{}{members}}}"#,
+        summary.height, summary.receipts, summary.executed_receipts, summary.is_finalized,
+    );
 }

@@ -2,6 +2,7 @@
 
 mod compact;
 mod finalized;
+mod parts;
 mod rows;
 mod walk;
 

@@ -312,22 +312,8 @@ impl TreeStatus {
         let transaction = self.transaction()?;
         let start = result.len();
         if receipts {
-            result.extend_from_slice(b",\"receipts\":[");
-            let local = self.local_receipt()?;
-            let mut separator: &[u8] = b"";
-            for node in self.nodes_with_outcome().skip(1).filter(|node| Some(node.id) != local) {
-                let Some(body) = node.body.as_deref() else {
-                    return Err(Error::new(
-                        ErrorKind::Corrupt,
-                        "executed, but its body is not in the storage",
-                    )
-                    .at(format_args!("receipt {}", node.id)));
-                };
-                result.extend_from_slice(separator);
-                layout.write_body(ReceiptRecord::decode(body)?.fragment, result);
-                separator = b",";
-            }
-            result.push(b']');
+            result.extend_from_slice(b",\"receipts\":");
+            self.write_receipts(result, layout)?;
         }
         layout.receipts = range_from(start, result);
         result.extend_from_slice(b",\"receipts_outcome\":[");
@@ -338,16 +324,7 @@ impl TreeStatus {
             separator = b",";
         }
         result.extend_from_slice(b"],\"status\":");
-        match (self.final_status, self.leaf) {
-            (FinalStatus::NotStarted, _) => result.extend_from_slice(b"\"NotStarted\""),
-            (_, Some(leaf)) => {
-                let row = self.buffers.tree.node(leaf).and_then(|node| node.outcome.as_deref());
-                let outcome = row.map(OutcomeRecord::decode).transpose()?;
-                let text = outcome.map(|outcome| outcome.status_fragment());
-                result.extend_from_slice(text.unwrap_or_default());
-            }
-            (_, None) => result.extend_from_slice(b"\"Started\""),
-        }
+        self.write_final_status(result)?;
         result.extend_from_slice(b",\"transaction\":");
         let start = result.len();
         result.extend_from_slice(transaction.fragment);
@@ -355,6 +332,44 @@ impl TreeStatus {
         result.extend_from_slice(b",\"transaction_outcome\":");
         if let Some(own) = self.buffers.tree.node(0).and_then(TreeNode::fragment) {
             layout.write_outcome(own, result);
+        }
+        Ok(())
+    }
+
+    /// Appends the bodies of the executed receipts as a list
+    pub(super) fn write_receipts(
+        &self,
+        json: &mut Vec<u8>,
+        layout: &mut ResultLayout,
+    ) -> Result<(), Error> {
+        let local = self.local_receipt()?;
+        json.push(b'[');
+        let mut separator: &[u8] = b"";
+        for node in self.nodes_with_outcome().skip(1).filter(|node| Some(node.id) != local) {
+            let Some(body) = node.body.as_deref() else {
+                let detail = "executed, but its body is not in the storage";
+                let place = format_args!("receipt {}", node.id);
+                return Err(Error::new(ErrorKind::Corrupt, detail).at(place));
+            };
+            json.extend_from_slice(separator);
+            layout.write_body(ReceiptRecord::decode(body)?.fragment, json);
+            separator = b",";
+        }
+        json.push(b']');
+        Ok(())
+    }
+
+    /// Appends the final status, with its value if there is a leaf
+    pub(super) fn write_final_status(&self, json: &mut Vec<u8>) -> Result<(), Error> {
+        match (self.final_status, self.leaf) {
+            (FinalStatus::NotStarted, _) => json.extend_from_slice(b"\"NotStarted\""),
+            (_, Some(leaf)) => {
+                let row = self.buffers.tree.node(leaf).and_then(|node| node.outcome.as_deref());
+                let outcome = row.map(OutcomeRecord::decode).transpose()?;
+                let text = outcome.map(|outcome| outcome.status_fragment());
+                json.extend_from_slice(text.unwrap_or_default());
+            }
+            (_, None) => json.extend_from_slice(b"\"Started\""),
         }
         Ok(())
     }
@@ -371,7 +386,7 @@ impl TreeStatus {
 
 /// The byte ranges of the parts of a result, recorded while it is written
 #[derive(Default)]
-struct ResultLayout {
+pub(super) struct ResultLayout {
     receipts: ByteRange,
     transaction: ByteRange,
     /// The outcomes in the order in which they are written, if they are recorded

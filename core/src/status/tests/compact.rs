@@ -77,12 +77,10 @@ fn a_compact_status_is_this_json() {
             )
         );
     }
-    let mut json = alloc::string::String::new();
-    rows.observe().write_compact(Some(r#"{"x":2}"#), &mut json);
     assert_eq!(
-        json,
+        rows.observe().compact_json(Some(r#"{"x":2}"#), r#","y":3"#),
         format!(
-            r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":{{"x":2}},"block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"finalized":false"#
+            r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":{{"x":2}},"block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"finalized":false,"y":3}}"#
         )
     );
     for name in ["a", "b"] {

@@ -65,7 +65,7 @@ pub struct FinalizedTransaction<'row> {
     pub signer_is_receiver: bool,
     /// Number of its receipts
     pub receipt_count: u32,
-    /// Range of the receipts in the result, with the member's name and the comma after it
+    /// Range of the receipts in the result, with the comma before the member and its name
     pub receipts: ByteRange,
     /// Range of the transaction in the result
     pub transaction: ByteRange,
