@@ -31,7 +31,7 @@ mod type_tests;
 mod verifier;
 
 use alloc::vec::Vec;
-use core::mem;
+use core::{fmt, mem};
 
 use crate::Error;
 use crate::config::TrackedShards;
@@ -182,7 +182,9 @@ pub enum BlockPosition {
 }
 
 /// What the import of a block message did
-#[derive(Clone, Debug, Eq, PartialEq)]
+///
+/// Its debug form has the number of items in place of each list.
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ImportSummary {
     /// The block of the message
@@ -214,6 +216,28 @@ pub struct ImportSummary {
     pub verification: Option<BlockVerification>,
     /// What pending requests have to be notified of once the batch is committed
     pub chain_update: ChainUpdate,
+}
+
+impl fmt::Debug for ImportSummary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("ImportSummary");
+        debug
+            .field("block", &self.block)
+            .field("position", &self.position)
+            .field("reverted", &self.reverted.len())
+            .field("reapplied", &self.reapplied.len())
+            .field("last_final", &self.last_final)
+            .field("transactions", &self.transactions)
+            .field("outcomes", &self.outcomes)
+            .field("receipts", &self.receipts)
+            .field("type_mismatches", &self.type_mismatches);
+        #[cfg(feature = "archive")]
+        debug.field("evicted_blocks", &self.evicted_blocks);
+        debug
+            .field("verification", &self.verification)
+            .field("chain_update", &self.chain_update)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The query for the changes that a block message makes
@@ -321,8 +345,8 @@ impl ImportPlan {
     }
 }
 
-impl core::fmt::Debug for BlockImport {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for BlockImport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("BlockImport").finish_non_exhaustive()
     }
 }

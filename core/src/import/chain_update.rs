@@ -9,6 +9,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -35,7 +36,9 @@ pub enum Change {
 /// Updates are numbered without gaps by the generation of the chain, so a receiver notices a
 /// missing one: it was lost with a commit whose result is unknown, or another process imported the
 /// block.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+///
+/// Its debug form has the number of items in place of each list.
+#[derive(Clone, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ChainUpdate {
     /// Generation of the chain after the block
@@ -56,8 +59,25 @@ pub struct ChainUpdate {
     pub joined: Arc<Vec<JoinedBlock>>,
 }
 
+impl fmt::Debug for ChainUpdate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ChainUpdate")
+            .field("generation", &self.generation)
+            .field("previous_generation", &self.previous_generation)
+            .field("changes", &self.changes.len())
+            .field("overflowed", &self.overflowed)
+            .field("reverted_above", &self.reverted_above)
+            .field("last_final", &self.last_final)
+            .field("joined", &self.joined.len())
+            .finish()
+    }
+}
+
 /// A block that joined the canonical chain
-#[derive(Clone, Debug, Eq, PartialEq)]
+///
+/// Its debug form has the number of its transactions.
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct JoinedBlock {
     /// Its height and hash
@@ -69,6 +89,16 @@ pub struct JoinedBlock {
     /// its deposit (`NotEnoughBalanceForDeposit`): that is charged. An outcome that is not there or
     /// not known decides nothing.
     pub transactions: Vec<Row>,
+}
+
+impl fmt::Debug for JoinedBlock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("JoinedBlock")
+            .field("point", &self.point)
+            .field("transactions", &self.transactions.len())
+            .finish()
+    }
 }
 
 impl JoinedBlock {

@@ -583,3 +583,29 @@ fn the_limit_of_fork_blocks_prunes_the_lowest() {
     assert_eq!(row(&storage, Table::ForkBlocks, (3, 1)), None);
     assert!(row(&storage, Table::ForkBlocks, (4, 1)).is_some());
 }
+
+#[test]
+fn the_debug_form_of_a_summary_has_counts_in_place_of_lists() {
+    let mut storage = MemoryStorage::new();
+    let block = TestBlock { height: 7, prev: (6, 0), ..TestBlock::default() };
+    let summary = import(&block, Retention::Everything, &mut storage).unwrap();
+    let point = BlockPoint { height: 7, hash: block.hash() };
+    let expected = format!(
+        "ImportSummary {{ block: {point:?}, position: Head, reverted: 0, reapplied: 0, \
+         last_final: None, transactions: 0, outcomes: 0, receipts: 1, \
+         type_mismatches: TypeMismatches {{ count: 0, first: None }}, evicted_blocks: 0, \
+         verification: None, chain_update: ChainUpdate {{ generation: 1, previous_generation: 0, \
+         changes: 0, overflowed: false, reverted_above: None, last_final: None, joined: 1 }}, .. }}"
+    );
+    assert_eq!(format!("{summary:?}"), expected);
+    let joined = format!("JoinedBlock {{ point: {point:?}, transactions: 0 }}");
+    assert_eq!(format!("{:?}", summary.chain_update.joined), format!("[{joined}]"));
+
+    let mut practice = milepost_practice::Practice::new(milepost_practice::Settings::demo(5));
+    let mut storage = MemoryStorage::new();
+    for _ in 0..20 {
+        let message = practice.next_message().json;
+        let summary = import_message(&message, ImportSettings::default(), &mut storage).unwrap();
+        assert!(format!("{summary:?}").len() < 1_000, "{summary:?}");
+    }
+}
