@@ -7,7 +7,7 @@
  * - Every function returns a milepost_status_t, except those that free a handle, the two that
  *   return the version, and milepost_status_name.
  * - Bytes are a pointer and a length, never terminated by NUL; with length 0 the pointer is not
- *   looked at.
+ *   looked at. Only milepost_status_name returns a text that ends with a NUL.
  * - Outputs are zeroed on entry and are valid only after MILEPOST_STATUS_OK.
  * - Any number of threads may call functions that take a handle as const. Other functions use the
  *   handle exclusively; a concurrent call returns MILEPOST_STATUS_BUSY.
@@ -2567,9 +2567,9 @@ MILEPOST_NONNULL(1);
 /**
  * Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
  *
- * The bytes are static. May be called inside a callback.
+ * The text is static and ends with a NUL. May be called inside a callback.
  */
-struct milepost_bytes milepost_status_name(milepost_status_t status);
+const char *milepost_status_name(milepost_status_t status);
 
 /**
  * Checks that a storage meets the requirements of the engine

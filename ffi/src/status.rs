@@ -3,10 +3,11 @@
 //! Numbers are stable and never reused. 1 to 63 are the kinds of the engine's errors; from 64 on
 //! they are the boundary's own. `docs/C-API.md` lists them.
 
+use core::ffi::{CStr, c_char};
+
 use milepost::Error;
 
 use crate::boundary::ffi_function;
-use crate::value::milepost_bytes;
 
 /// What a function returns: `MILEPOST_STATUS_OK`, or why it failed
 pub type milepost_status_t = i32;
@@ -56,8 +57,8 @@ pub const MILEPOST_STATUS_STALE: milepost_status_t = 72;
 macro_rules! names {
     ($number:ident: $($name:ident)*) => {
         match $number {
-            $($name => stringify!($name),)*
-            _ => "unknown status",
+            $($name => terminated(concat!(stringify!($name), "\0")),)*
+            _ => c"unknown status",
         }
     };
 }
@@ -66,13 +67,21 @@ ffi_function! {
     @constant
     /// Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
     ///
-    /// The bytes are static. May be called inside a callback.
-    fn milepost_status_name(status: milepost_status_t) -> milepost_bytes {
-        milepost_bytes::new(name(status).as_bytes())
+    /// The text is static and ends with a NUL. May be called inside a callback.
+    fn milepost_status_name(status: milepost_status_t) -> *const c_char {
+        name(status).as_ptr()
     }
 }
 
-const fn name(status: milepost_status_t) -> &'static str {
+/// The text before the NUL at its end
+const fn terminated(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    }
+}
+
+const fn name(status: milepost_status_t) -> &'static CStr {
     names! {
         status:
         MILEPOST_STATUS_OK
@@ -174,10 +183,11 @@ mod tests {
         for line in source.lines() {
             let Some(rest) = line.strip_prefix("pub const ") else { continue };
             let (constant, rest) = rest.split_once(": milepost_status_t = ").unwrap();
-            assert_eq!(name(rest.trim_end_matches(';').parse().unwrap()), constant);
+            let name = name(rest.trim_end_matches(';').parse().unwrap());
+            assert_eq!(name.to_str(), Ok(constant));
             statuses += 1;
         }
         assert!(statuses > 18, "{statuses} statuses");
-        assert_eq!(name(-1), "unknown status");
+        assert_eq!(name(-1), c"unknown status");
     }
 }

@@ -3,7 +3,7 @@
 //! Each method is one call, or some that belong together; it draws its parameters from the input,
 //! and takes the handles in that the call returned.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::ptr;
 
 use milepost_ffi::archive_check::*;
@@ -174,9 +174,10 @@ impl<'bytes> Program<'bytes> {
 
     fn read_names(&mut self) {
         let number = self.input.number() as milepost_status_t;
-        // SAFETY: both texts are constants.
-        let (name, version) =
-            unsafe { (text(milepost_status_name(number)), text(milepost_version_text())) };
+        // SAFETY: both texts are constants, and the name ends with a NUL.
+        let (name, version) = unsafe {
+            (CStr::from_ptr(milepost_status_name(number)), text(milepost_version_text()))
+        };
         assert!(!name.is_empty());
         assert!(version.starts_with(&(milepost_version_number() >> 16).to_string()));
     }

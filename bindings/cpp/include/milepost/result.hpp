@@ -40,7 +40,7 @@ enum class ErrorKind : std::int32_t {
 
 /// Name of a status of the C interface, such as `MILEPOST_STATUS_STORAGE`
 inline std::string_view name(ErrorKind kind) noexcept {
-    return view(milepost_status_name(static_cast<milepost_status_t>(kind)));
+    return milepost_status_name(static_cast<milepost_status_t>(kind));
 }
 
 /// Error of a call
