@@ -11,6 +11,7 @@ mod batch;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod driver;
+mod failed_call;
 mod key;
 mod memory;
 mod optimistic;
@@ -25,6 +26,7 @@ mod write_buffer;
 pub use batch::Batch;
 pub use driver::run;
 pub(crate) use driver::run_with_rows;
+pub(crate) use failed_call::{failed_call, failed_read};
 pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;

@@ -425,7 +425,9 @@ impl<S: Deref<Target = HostStorage>> Snapshot for HostSnapshot<S> {
             // that outlives the call.
             unsafe { (self.storage.get)(self.context, data, len, sink.cast_mut().cast()) }
         });
-        Ok(check_rows("get", result, 1)?.into_iter().next().flatten())
+        let rows = check_rows("get", result, 1)
+            .map_err(|error| error.at(format_args!("storage.get({key:?})")))?;
+        Ok(rows.into_iter().next().flatten())
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {

@@ -383,10 +383,12 @@ static void callbacks_give_their_reason(void) {
     OK(milepost_engine_new_over(&functions, NULL, &engine, NULL));
     OK(milepost_engine_respond(engine, TEXT(REQUEST), NULL, 0, &response, NULL));
     OK(milepost_response_rpc_error(response, &rpc_error, NULL));
-    CHECK(contains(rpc_error.json, "the storage's get returned 7: disk sda is gone"));
+    CHECK(contains(rpc_error.json, "storage.get(transactions/"));
+    CHECK(contains(rpc_error.json, "): the storage's get returned 7: disk sda is gone"));
     milepost_response_free(response);
     CHECK(milepost_engine_chain_status(engine, &chain_status, &error) == MILEPOST_STATUS_STORAGE);
     OK(milepost_error_read(error, &view));
+    CHECK(same(view.path, "storage.get(chain/0000000000000000)"));
     CHECK(same(view.message, "the storage's get returned 7: disk sda is gone"));
     milepost_error_free(error);
     milepost_engine_free(engine);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::Archive;
 use crate::Error;
-use crate::storage::{Isolation, Key, Row, Snapshot};
+use crate::storage::{Isolation, Key, Row, Snapshot, failed_read};
 
 /// A snapshot that reads the keys of an archive's tables from that archive
 ///
@@ -43,7 +43,9 @@ impl<S, A: Archive> WithArchive<S, A> {
     #[cold]
     fn archived(&self, key: &Key) -> Result<Option<Row>, Error> {
         let mut rows = Vec::with_capacity(1);
-        self.archive.get_many(&[*key], &mut rows)?;
+        let keys = [*key];
+        let read = self.archive.get_many(&keys, &mut rows);
+        read.map_err(|error| failed_read(error, "get_many", &keys))?;
         Ok(rows.pop().flatten())
     }
 }
@@ -78,8 +80,11 @@ impl<S: Snapshot, A: Archive> Snapshot for WithArchive<S, A> {
                 let (archived, stored): (Vec<Key>, Vec<Key>) =
                     keys.iter().partition(|key| of_archive(key));
                 let [mut archived_rows, mut stored_rows] = [Vec::new(), Vec::new()];
-                self.archive.get_many(&archived, &mut archived_rows)?;
-                self.snapshot.get_many(&stored, &mut stored_rows)?;
+                let failed = |keys| move |error| failed_read(error, "get_many", keys);
+                let read = self.archive.get_many(&archived, &mut archived_rows);
+                read.map_err(failed(&archived[..]))?;
+                let read = self.snapshot.get_many(&stored, &mut stored_rows);
+                read.map_err(failed(&stored[..]))?;
                 let (mut archived_rows, mut stored_rows) =
                     (archived_rows.into_iter(), stored_rows.into_iter());
                 rows.extend(keys.iter().filter_map(|key| match of_archive(&key) {

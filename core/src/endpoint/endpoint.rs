@@ -30,7 +30,7 @@ use crate::import::{BlockImport, BlockVerifier, ChainUpdate, ImportSettings, Ver
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::Request;
 use crate::status::{ProofEnd, ProofQuery, SummaryQuery};
-use crate::storage::{OptimisticQuery, Row, Snapshot};
+use crate::storage::{OptimisticQuery, Row, Snapshot, failed_read};
 use crate::waiting::{RequestHandle, WaiterMap};
 
 /// Who evaluates a request
@@ -509,7 +509,10 @@ impl<T> Endpoint<T> {
                 }
                 Output::NeedRows { handle, keys, .. } => {
                     let mut rows = alloc::vec::Vec::new();
-                    let read = snapshot.get_many(&keys, &mut rows).map(|()| &rows[..]);
+                    let read = match snapshot.get_many(&keys, &mut rows) {
+                        Ok(()) => Ok(&rows[..]),
+                        Err(error) => Err(failed_read(error, "get_many", &keys)),
+                    };
                     // A snapshot that returns too few rows has failed.
                     if let Err(error) = self.handle_rows(handle, read) {
                         let _ = self.handle_rows(handle, Err(error));

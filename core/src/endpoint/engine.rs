@@ -21,7 +21,9 @@ use crate::rpc::{self, CallOutcome, Method, MethodCall, Outcomes, Request};
 use crate::status::{Observation, ProofEnd, ProofQuery, SummaryQuery};
 use crate::storage::restartable::RestartableQuery;
 use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
-use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
+use crate::storage::{
+    Batch, Key, Row, Snapshot, Storage, Table, check_row_count, failed_call, run,
+};
 use crate::views::TypeMismatches;
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
@@ -248,9 +250,9 @@ impl Engine {
         storage: &mut impl Storage,
     ) -> Result<ImportSummary, Error> {
         let import = BlockImport::new(message, *settings)?;
-        let (batch, summary) = import.run(&storage.snapshot()?)?;
+        let (batch, summary) = import.run(&snapshot_of(storage)?)?;
         if !batch.is_empty() {
-            storage.commit(batch)?;
+            commit(batch, storage)?;
         }
         Ok(summary)
     }
@@ -263,9 +265,9 @@ impl Engine {
     ///
     /// The storage's error, or a corrupt row.
     pub fn make_final(&self, storage: &mut impl Storage) -> Result<Option<ImportSummary>, Error> {
-        let output = run(&mut FinalityImport::new(), &storage.snapshot()?)?;
+        let output = run(&mut FinalityImport::new(), &snapshot_of(storage)?)?;
         let Some((batch, summary)) = output else { return Ok(None) };
-        storage.commit(batch)?;
+        commit(batch, storage)?;
         Ok(Some(summary))
     }
 
@@ -287,8 +289,8 @@ impl Engine {
         storage: &mut impl Storage,
     ) -> Result<TypeMismatches, Error> {
         let mut import = ConfigImport::new(height, text, settings.strict_types)?;
-        let batch = run(&mut import, &storage.snapshot()?)?;
-        storage.commit(batch)?;
+        let batch = run(&mut import, &snapshot_of(storage)?)?;
+        commit(batch, storage)?;
         Ok(import.type_mismatches().clone())
     }
 
@@ -474,4 +476,12 @@ impl Engine {
             _ => Ok(None),
         }
     }
+}
+
+fn snapshot_of<S: Storage>(storage: &S) -> Result<S::Snapshot<'_>, Error> {
+    storage.snapshot().map_err(|error| failed_call(error, "snapshot"))
+}
+
+fn commit(batch: Batch, storage: &mut impl Storage) -> Result<(), Error> {
+    storage.commit(batch).map_err(|error| failed_call(error, "commit"))
 }

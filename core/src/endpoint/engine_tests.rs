@@ -4,7 +4,8 @@
 //! Each is one call over a few rows; sequences of blocks and requests are tested elsewhere.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 
 use super::*;
 use crate::archive::{
@@ -15,8 +16,9 @@ use crate::config::{BlockReference, Finality};
 use crate::import::ImportSettings;
 use crate::primitives::CryptoHash;
 use crate::rpc::ResponseKind;
-use crate::storage::rows::{OutcomeRecord, OutcomeRow, OutcomeStatus, ReceiptParent};
-use crate::storage::{Batch, Key, MemoryStorage, Row, Storage as _, Table};
+use crate::storage::rows::{ChainRecord, OutcomeRecord, OutcomeRow, OutcomeStatus, ReceiptParent};
+use crate::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage, Table};
+use crate::{Error, ErrorKind};
 
 fn id(text: &str) -> CryptoHash {
     CryptoHash::digest(text.as_bytes())
@@ -133,4 +135,109 @@ fn a_block_that_is_known_is_imported_without_a_commit() {
         }
         assert_eq!(found, commits);
     }
+}
+
+/// A storage of which this call fails, without a word of the call or the key
+struct Failing(&'static str);
+
+impl Failing {
+    fn call(&self, name: &str) -> Result<(), Error> {
+        if self.0 != name {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Storage, "disk on fire"))
+    }
+}
+
+impl Snapshot for &Failing {
+    fn get(&self, _: &Key) -> Result<Option<Row>, Error> {
+        self.call("get").map(|()| None)
+    }
+
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        match self.0 {
+            "get" => return keys.iter().try_for_each(|key| self.get(key).map(drop)),
+            _ => self.call("get_many")?,
+        }
+        rows.resize(rows.len() + keys.len(), None);
+        Ok(())
+    }
+}
+
+impl Storage for Failing {
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        self.call("snapshot").map(|()| self)
+    }
+
+    fn commit(&mut self, _: Batch) -> Result<(), Error> {
+        self.call("commit")
+    }
+}
+
+#[test]
+fn an_error_of_the_storage_names_the_call_and_the_key() {
+    let (engine, config) =
+        (Engine::default(), r#"{"protocol_version":88,"chain_id":"dev","genesis_height":7}"#);
+    let import = |mut storage: Failing| {
+        let message = milepost_practice::Practice::new(milepost_practice::Settings::demo(1));
+        let message = { message }.next_message().json;
+        engine.import_block(&message, &ImportSettings::default(), &mut storage).unwrap_err()
+    };
+    assert_eq!(import(Failing("snapshot")).to_string(), "storage.snapshot: disk on fire");
+    assert_eq!(import(Failing("commit")).to_string(), "storage.commit: disk on fire");
+    let error = import(Failing("get_many"));
+    let path = error.path();
+    assert!(path.starts_with("storage.get_many(blocks/") && path.ends_with(", 3 more)"), "{path}");
+    assert_eq!((error.kind(), error.detail()), (ErrorKind::Storage, "disk on fire"));
+    let settings = ImportSettings::default();
+    let error = engine.put_config(7, config, &settings, &mut Failing("commit")).unwrap_err();
+    assert_eq!(error.to_string(), "storage.commit: disk on fire");
+    let error = engine.chain_status(&&Failing("get_many")).unwrap_err();
+    assert_eq!(error.path(), "storage.get_many(chain/0000000000000000, 1 more)");
+
+    let transaction = r#"{"method":"tx","params":{"tx_hash":"11111111111111111111111111111112",
+        "sender_account_id":"a.near","wait_until":"NONE"}}"#;
+    let config = r#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+    let key = format!("transactions/{}01", "00".repeat(31));
+    for (failing, body, call) in [
+        ("get", transaction, format!("storage.get({key})")),
+        ("get", config, "storage.get(chain/0000000000000000)".into()),
+        ("get_many", transaction, "storage.get_many(chain/0000000000000000, 1 more)".into()),
+    ] {
+        let response = |state| match state {
+            RequestState::Ready(response) => response,
+            RequestState::Pending(_) => panic!("it waits"),
+        };
+        let request = || engine.parse(body.as_bytes(), None);
+        let Response { body, .. } = response(engine.respond(request(), &&Failing(failing)));
+        let text = String::from_utf8(body.clone()).unwrap();
+        assert!(text.contains(&format!("{call}: disk on fire")), "{text}");
+        let chunks = engine.respond_chunks(request(), &&Failing(failing), 1);
+        let RequestState::Ready(ResponseBody::Contiguous(response)) = chunks else {
+            panic!("an error is one text")
+        };
+        assert_eq!(response.body, body);
+    }
+}
+
+#[test]
+fn an_error_that_names_its_place_keeps_it() {
+    /// A storage that reads its keys one by one
+    struct ByKey;
+    impl Snapshot for ByKey {
+        fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+            match key.table() {
+                Table::Chain => Ok(None),
+                _ => Err(Error::new(ErrorKind::Storage, "disk on fire")),
+            }
+        }
+    }
+    let keys = [ChainRecord::key(), Key::number(Table::Heights, 258)];
+    let error = ByKey.get_many(&keys, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "storage.get(heights/0000000000000102): disk on fire");
+    let error = Engine::default().observe(CryptoHash::ZERO, &ByKey).unwrap_err();
+    let key = format!("transactions/{}", "00".repeat(32));
+    assert_eq!(error.to_string(), format!("storage.get({key}): disk on fire"));
 }

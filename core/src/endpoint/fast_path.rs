@@ -19,7 +19,7 @@ use crate::rpc::{
     self, Method, MethodCall, RequestId, RpcError, StatusRequest, TransactionRef, write_error_text,
 };
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction};
-use crate::storage::{Isolation, Key, Row, Snapshot, Table};
+use crate::storage::{Isolation, Key, Row, Snapshot, Table, failed_read};
 
 /// Bytes of a response apart from its result and its id, rounded up
 const ENVELOPE_LEN: usize = 64;
@@ -128,9 +128,11 @@ pub(super) fn write(
         let Some(slice) = slice else { return };
         value_end = slice.write(&call.id, out);
     };
+    let key;
     let result = match &call.method {
         Method::TransactionStatus(request) => {
-            snapshot.get_with(&transaction_key(request), &mut |row| {
+            key = transaction_key(request);
+            snapshot.get_with(&key, &mut |row| {
                 let slice = RowSlice::of_transaction(row, request.receipts, settings);
                 let is_kept = slice.is_none();
                 write(slice);
@@ -139,10 +141,13 @@ pub(super) fn write(
         }
         Method::ProtocolConfig(reference) => match config_height(reference, snapshot) {
             Ok(None) => return FastResult::SlowPath(None),
-            Ok(Some(first)) => snapshot.get_with(&ConfigRecord::key(first), &mut |row| {
-                write(RowSlice::of_config(row));
-                false
-            }),
+            Ok(Some(first)) => {
+                key = ConfigRecord::key(first);
+                snapshot.get_with(&key, &mut |row| {
+                    write(RowSlice::of_config(row));
+                    false
+                })
+            }
             Err(error) => return FastResult::Found(write_failure(&call.id, error, out)),
         },
         Method::Other(_) | Method::Answered(_) => return FastResult::SlowPath(None),
@@ -153,15 +158,16 @@ pub(super) fn write(
         Err(error) => {
             // The storage may have failed after it passed the row.
             out.truncate(start);
-            FastResult::Found(write_failure(&call.id, internal_error(error), out))
+            FastResult::Found(write_failure(&call.id, read_error(error, &key), out))
         }
     }
 }
 
+/// The error of a storage that failed to read this key
 #[cold]
 #[inline(never)]
-fn internal_error(error: Error) -> Box<RpcError> {
-    Box::new(RpcError::Internal { error })
+fn read_error(error: Error, key: &Key) -> Box<RpcError> {
+    Box::new(RpcError::Internal { error: failed_read(error, "get", &[*key]) })
 }
 
 /// Appends the response to a call that failed
@@ -216,14 +222,16 @@ fn config_height(
         });
         false
     };
-    snapshot.get_with(&ChainRecord::key(), &mut read_height).map_err(internal_error)?;
+    let key = ChainRecord::key();
+    snapshot.get_with(&key, &mut read_height).map_err(|error| read_error(error, &key))?;
     let Ok(Some(height)) = height else { return Ok(None) };
     let mut first = Ok(None);
     let mut read_first = |row: &[u8]| {
         first = ConfigIndex::in_force_in_row(row, height);
         false
     };
-    snapshot.get_with(&ConfigIndex::key(), &mut read_first).map_err(internal_error)?;
+    let key = ConfigIndex::key();
+    snapshot.get_with(&key, &mut read_first).map_err(|error| read_error(error, &key))?;
     Ok(first.ok().flatten())
 }
 
@@ -253,7 +261,7 @@ impl FastPath {
         };
         let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
         let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
-        let row = snapshot.get(&key).map_err(internal_error)?;
+        let row = snapshot.get(&key).map_err(|error| read_error(error, &key))?;
         let Some(row) = row else { return slow_path(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {

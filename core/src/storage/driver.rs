@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Isolation, OptimisticQuery, Query, Row, Snapshot, Step};
+use super::{Isolation, OptimisticQuery, Query, Row, Snapshot, Step, failed_read};
 use crate::Error;
 
 /// Runs a query over a local storage to its end and returns its output
@@ -55,7 +55,9 @@ fn drive<Q: Query>(
         rows.clear();
         match query.poll()? {
             Step::Done(output) => return Ok(output),
-            Step::NeedRows(keys) => snapshot.get_many(keys, rows)?,
+            Step::NeedRows(keys) => snapshot
+                .get_many(keys, rows)
+                .map_err(|error| failed_read(error, "get_many", keys))?,
         }
         query.supply_rows(rows)?;
     }

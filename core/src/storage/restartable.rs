@@ -13,7 +13,9 @@ use hashbrown::HashMap;
 
 use super::query::sealed::Sealed;
 use super::rows::{BlockPoint, BlockRecord, ChainRecord, decode_block_hash};
-use super::{Key, Query, Row, Snapshot, Step, Table, already_complete, check_row_count};
+use super::{
+    Key, Query, Row, Snapshot, Step, Table, already_complete, check_row_count, failed_read,
+};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
@@ -75,7 +77,9 @@ impl RowCache<'_> {
         }
         let Some(snapshot) = self.snapshot else { return Err(Suspend::RowsNeeded) };
         let mut found = Vec::new();
-        snapshot.get_many(needed_keys, &mut found)?;
+        snapshot
+            .get_many(needed_keys, &mut found)
+            .map_err(|error| failed_read(error, "get_many", needed_keys))?;
         rows.extend(needed_keys.drain(..).zip(found));
         Ok(())
     }

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Batch, Key, Row};
+use super::{Batch, Key, Row, failed_read};
 use crate::Error;
 
 /// Whether the reads of one [`Snapshot`] are of one state
@@ -78,7 +78,7 @@ pub trait Snapshot {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         rows.reserve(keys.len());
         for key in keys {
-            rows.push(self.get(key)?);
+            rows.push(self.get(key).map_err(|error| failed_read(error, "get", &[*key]))?);
         }
         Ok(())
     }
