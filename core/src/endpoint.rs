@@ -26,7 +26,6 @@ mod evaluation;
 mod fast_path;
 #[cfg(all(test, feature = "archive"))]
 mod finality_tests;
-mod newest;
 mod operation;
 mod output;
 #[cfg(test)]

@@ -14,6 +14,9 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{BlockPoint, Snapshot};
 use serde_json::{Value, json};
 
+use crate::block_rows;
+use crate::newest_transactions::newest_transactions;
+
 /// Number of transactions that are listed
 const LISTED: usize = 24;
 /// Number of actions of which the names are listed
@@ -26,9 +29,9 @@ pub(crate) struct RecentTransactions(Mutex<HashMap<CryptoHash, Arc<Value>>>);
 impl RecentTransactions {
     /// The newest transactions as JSON, newest first
     pub(crate) fn read(&self, engine: &Engine, snapshot: &impl Snapshot) -> Result<Value, Error> {
-        let newest = engine.newest_transactions(LISTED, snapshot)?;
+        let newest = newest_transactions(LISTED, snapshot)?;
         let blocks: Vec<_> = newest.iter().map(|(_, block)| block.hash).collect();
-        let times = engine.block_times(&blocks, snapshot)?;
+        let times = block_rows::times(&blocks, snapshot)?;
         let known = self.lock().clone();
         let mut listed = HashMap::new();
         let mut list = Vec::new();

@@ -35,6 +35,7 @@ use tracing::{Span, warn};
 
 use crate::archive::{Exporter, Read, ServiceSnapshot};
 use crate::block_importer::BlockImporter;
+use crate::block_rows;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
 use crate::failed_requests::FailedRequests;
@@ -45,6 +46,7 @@ use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::parsed_request::ParsedRequest;
 use crate::phase::Phase;
 use crate::query_error::{QueryError, panic_response};
+use crate::receipt_origin;
 use crate::recent::RecentTransactions;
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
@@ -255,7 +257,7 @@ impl Service {
         hashes: Vec<CryptoHash>,
     ) -> Result<Vec<Option<BlockHeight>>, QueryError> {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
-            service.engine().block_heights(&hashes, snapshot)
+            block_rows::heights(&hashes, service.engine().settings().archive, snapshot)
         };
         self.read_result(false, query).await
     }
@@ -265,8 +267,7 @@ impl Service {
         self: &Arc<Self>,
         hashes: Vec<CryptoHash>,
     ) -> Result<Vec<Option<u64>>, QueryError> {
-        let query =
-            move |service: &Self| service.engine.block_times(&hashes, &service.store.snapshot());
+        let query = move |service: &Self| block_rows::times(&hashes, &service.store.snapshot());
         self.record_failure(QueryError::result_of(self.run(false, query).await))
     }
 
@@ -348,7 +349,7 @@ impl Service {
         receipt: CryptoHash,
     ) -> Result<Option<CryptoHash>, QueryError> {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
-            service.engine().receipt_transaction(receipt, snapshot)
+            receipt_origin::transaction_of(receipt, service.engine().settings().archive, snapshot)
         };
         self.read_result(false, query).await
     }

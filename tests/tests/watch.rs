@@ -172,36 +172,3 @@ fn a_transaction_with_many_pending_receipts_is_observed_after_each_block() {
         assert!(conditions.len() <= 64);
     }
 }
-
-#[test]
-fn a_receipt_leads_to_its_transaction_at_any_time() {
-    let mut chain = Practice::new(Settings::simulation(5));
-    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-    let (mut found, mut finalized) = (0, 0);
-    let mut hashes = Vec::new();
-    for _ in 0..60 {
-        let message = chain.next_message();
-        hashes.extend(message.transactions.iter().map(|transaction| transaction.hash));
-        if engine.import_block(&message.json, &ImportSettings::default(), &mut storage).is_err() {
-            continue;
-        }
-        for hash in &hashes {
-            let observation = engine.observe(*hash, &storage).unwrap();
-            let Some(status) = &observation.status else { continue };
-            let executed = status.outcomes().skip(1).map(|outcome| outcome.unwrap().0);
-            let pending = status.pending_receipts().map(|receipt| receipt.unwrap().0);
-            for receipt in executed.chain(pending) {
-                let transaction = engine.receipt_transaction(receipt, &storage).unwrap();
-                assert_eq!(transaction, Some(*hash), "receipt {receipt}");
-                found += 1;
-                finalized +=
-                    usize::from(observation.summary.is_some_and(|summary| summary.is_finalized));
-            }
-            // A transaction is no receipt.
-            assert_eq!(engine.receipt_transaction(*hash, &storage).unwrap(), None);
-        }
-    }
-    assert!(found > 1_000 && finalized > 500, "{found} {finalized}");
-    let unknown = CryptoHash::digest(b"no receipt");
-    assert_eq!(engine.receipt_transaction(unknown, &storage).unwrap(), None);
-}

@@ -240,36 +240,6 @@ fn answers_are_those_of_a_storage_that_keeps_everything() {
 }
 
 #[test]
-fn receipts_and_blocks_are_found_in_the_archive() {
-    let stores = Stores::new(1);
-    let (with, without) = (engine(ArchiveLookup::Unknown), Engine::default());
-    let mut forgotten = 0;
-    for (key, _) in stores.whole.iter() {
-        let Ok(hash) = key.bytes_in_table().try_into().map(CryptoHash::new) else { continue };
-        if key.table() == Table::Outcomes {
-            let expected = without.receipt_transaction(hash, &stores.whole).unwrap();
-            let found = with.receipt_transaction(hash, &stores.both()).unwrap();
-            // That of a transaction is no receipt; one that is not finalized is not archived.
-            if let Some(found) = found.filter(|_| expected.is_some()) {
-                assert_eq!(Some(found), expected);
-                forgotten +=
-                    usize::from(without.receipt_transaction(hash, &stores.hot).unwrap().is_none());
-            }
-        }
-        if key.table() == Table::Blocks {
-            let hashes = [hash, CryptoHash::ZERO];
-            let expected = without.block_heights(&hashes, &stores.whole).unwrap();
-            assert_eq!(with.block_heights(&hashes, &stores.both()).unwrap(), expected);
-        }
-    }
-    assert!(forgotten > 20, "{forgotten}");
-    stores.archive.take_reads();
-    let head = without.chain_status(&stores.hot).unwrap().head.unwrap();
-    assert_eq!(with.block_heights(&[head.hash], &stores.both()).unwrap(), [Some(head.height)]);
-    assert_eq!(stores.archive.take_reads(), 0);
-}
-
-#[test]
 fn a_configuration_is_found_by_a_block_that_only_the_archive_has() {
     let mut stores = Stores::new(2);
     let config = r#"{"chain_id":"dev","genesis_height":0,"protocol_version":88}"#;

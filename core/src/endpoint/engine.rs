@@ -6,24 +6,17 @@
 use alloc::vec::Vec;
 
 use super::fast_path::{self, FastPath, FastResult};
-use super::newest::ReadNewest;
 use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
 };
 use crate::Error;
-#[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, ArchivedBlock, ArchivedReceipt};
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::proof::AnswerProof;
 use crate::rpc::{self, CallOutcome, Method, MethodCall, Outcomes, Request};
 use crate::status::{Observation, ProofEnd, ProofQuery, SummaryQuery};
-use crate::storage::restartable::RestartableQuery;
-use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
-use crate::storage::{
-    Batch, Key, Row, Snapshot, Storage, Table, check_row_count, failed_call, run,
-};
+use crate::storage::{Batch, Row, Snapshot, Storage, failed_call, run};
 use crate::views::TypeMismatches;
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
@@ -303,97 +296,6 @@ impl Engine {
         run(&mut ChainQuery::new(), snapshot)
     }
 
-    /// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
-    ///
-    /// Those that the storage does not know are looked up in the archive, if the settings enable
-    /// it, in a second read.
-    ///
-    /// # Errors
-    ///
-    /// The storage's error, or a corrupt row.
-    pub fn block_heights(
-        &self,
-        hashes: &[CryptoHash],
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<Vec<Option<BlockHeight>>, Error> {
-        let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
-        let mut rows = Vec::new();
-        snapshot.get_many(&keys, &mut rows)?;
-        check_row_count(rows.len(), keys.len())?;
-        let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
-        let heights = rows.iter().map(|row| row.as_ref().map(height).transpose());
-        #[cfg_attr(not(feature = "archive"), expect(unused_mut, reason = "of the archive"))]
-        let mut heights: Vec<_> = heights.collect::<Result<_, _>>()?;
-        #[cfg(feature = "archive")]
-        if self.settings.archive != ArchiveLookup::Never {
-            self.archived_heights(hashes, &mut heights, snapshot)?;
-        }
-        Ok(heights)
-    }
-
-    /// The times of these blocks in nanoseconds since 1970, in one read; `None` for a block that is
-    /// unknown, archived, or was imported without a check against its hash
-    ///
-    /// # Errors
-    ///
-    /// The storage's error, or a corrupt row.
-    pub fn block_times(
-        &self,
-        hashes: &[CryptoHash],
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<Vec<Option<u64>>, Error> {
-        let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
-        let mut rows = Vec::new();
-        snapshot.get_many(&keys, &mut rows)?;
-        check_row_count(rows.len(), keys.len())?;
-        let time = |row: &Option<Row>| {
-            let Some(row) = row else { return Ok(None) };
-            let proof = BlockRecord::decode(row)?.proof.parts();
-            Ok(proof.map(|(header, _)| header.timestamp))
-        };
-        rows.iter().map(time).collect()
-    }
-
-    /// The newest transactions of the canonical chain with the block of each, newest block first:
-    /// at most `limit`, and those of the newest 96 blocks at most
-    ///
-    /// # Errors
-    ///
-    /// The storage's error, or a corrupt row.
-    pub fn newest_transactions(
-        &self,
-        limit: usize,
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<Vec<(CryptoHash, BlockPoint)>, Error> {
-        run(&mut RestartableQuery::new(ReadNewest(limit)), snapshot)
-    }
-
-    /// Reads the heights that are missing from the archive
-    #[cfg(feature = "archive")]
-    fn archived_heights(
-        &self,
-        hashes: &[CryptoHash],
-        heights: &mut [Option<BlockHeight>],
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<(), Error> {
-        let unknown: Vec<usize> =
-            (0..heights.len()).filter(|index| heights.get(*index) == Some(&None)).collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let hashes = unknown.iter().filter_map(|index| hashes.get(*index));
-        let keys: Vec<Key> = hashes.map(|hash| ArchivedBlock::key(*hash)).collect();
-        let mut rows = Vec::new();
-        snapshot.get_many(&keys, &mut rows)?;
-        check_row_count(rows.len(), keys.len())?;
-        for (index, row) in unknown.into_iter().zip(&rows) {
-            if let (Some(height), Some(row)) = (heights.get_mut(index), row) {
-                *height = Some(ArchivedBlock::decode(row)?.height);
-            }
-        }
-        Ok(())
-    }
-
     /// Observes a transaction: its compact status, and the status that this is of; costs the walk
     /// over its receipts
     ///
@@ -439,42 +341,6 @@ impl Engine {
         let query = query.with_archive(self.settings.archive);
         let mut query = query;
         run(&mut query, snapshot)
-    }
-
-    /// The transaction that this receipt comes from, in one read; `None` if it is not known
-    ///
-    /// One that the storage does not know is looked up in the archive, if the settings enable it,
-    /// in a second read.
-    ///
-    /// # Errors
-    ///
-    /// The storage's error, or a corrupt row.
-    pub fn receipt_transaction(
-        &self,
-        receipt: CryptoHash,
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<Option<CryptoHash>, Error> {
-        // The parent of a receipt is kept until its transaction is finalized, and from then on the
-        // outcome names the transaction.
-        let keys = [ReceiptParent::key(receipt), Key::hash(Table::Outcomes, receipt)];
-        let mut rows = Vec::new();
-        snapshot.get_many(&keys, &mut rows)?;
-        check_row_count(rows.len(), keys.len())?;
-        match &rows[..] {
-            [Some(parent), _] => {
-                ReceiptParent::decode(parent).map(|parent| Some(parent.transaction))
-            }
-            [None, Some(outcome)] => {
-                OutcomeRow::finalized_in(outcome).map(|found| found.filter(|hash| *hash != receipt))
-            }
-            #[cfg(feature = "archive")]
-            _ if self.settings.archive != ArchiveLookup::Never => {
-                let row = snapshot.get(&ArchivedReceipt::key(receipt))?;
-                let receipt = row.map(|row| ArchivedReceipt::decode(&row)).transpose()?;
-                Ok(receipt.map(|receipt| receipt.transaction))
-            }
-            _ => Ok(None),
-        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Calls of the engine over rows made here: where a receipt comes from, and responses that are
-//! appended.
+//! Calls of the engine over rows made here: responses that are appended, and storages that fail.
 //!
 //! Each is one call over a few rows; sequences of blocks and requests are tested elsewhere.
 
@@ -8,59 +7,16 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use super::*;
-use crate::archive::{
-    Archive as _, ArchiveLookup, ArchivedReceipt, Envelope, MemoryArchive, Origin, WithArchive,
-    WriterId,
-};
 use crate::config::{BlockReference, Finality};
 use crate::import::ImportSettings;
 use crate::primitives::CryptoHash;
 use crate::rpc::ResponseKind;
-use crate::storage::rows::{ChainRecord, OutcomeRecord, OutcomeRow, OutcomeStatus, ReceiptParent};
+use crate::storage::rows::ChainRecord;
 use crate::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage, Table};
 use crate::{Error, ErrorKind};
 
 fn id(text: &str) -> CryptoHash {
     CryptoHash::digest(text.as_bytes())
-}
-
-#[test]
-fn the_transaction_of_a_receipt_is_that_of_its_parent_its_outcome_or_the_archive() {
-    let (mut storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
-    let transaction = id("transaction");
-    let mut batch = Batch::new();
-    batch.put(ReceiptParent::key(id("open")), ReceiptParent { transaction }.encode());
-    let outcome = OutcomeRecord {
-        height: 7,
-        status: OutcomeStatus::SuccessValue,
-        status_text: (0, 0),
-        receipt_ids: &[],
-        fragment: b"",
-    };
-    batch.put(Key::hash(Table::Outcomes, id("open")), outcome.encode());
-    batch.put(Key::hash(Table::Outcomes, id("alone")), outcome.encode());
-    for name in ["finalized", "transaction"] {
-        batch.put(Key::hash(Table::Outcomes, id(name)), OutcomeRow::encode_finalized(transaction));
-    }
-    storage.commit(batch).unwrap();
-    let content = ArchivedReceipt { transaction, height: 7 }.encode();
-    let row = Row::from(Envelope::plain(Origin::of(WriterId(1)), &content).encode());
-    archive.put_many(&[(ArchivedReceipt::key(id("archived")), row)]).unwrap();
-    let both = WithArchive { snapshot: &storage, archive: &archive };
-    for (name, without, with) in [
-        ("open", Some(transaction), Some(transaction)),
-        ("finalized", Some(transaction), Some(transaction)),
-        ("archived", None, Some(transaction)),
-        ("alone", None, None),
-        // Not a receipt
-        ("transaction", None, None),
-        ("unknown", None, None),
-    ] {
-        let settings = Settings::default();
-        let find = |settings| Engine::new(settings).receipt_transaction(id(name), &both).unwrap();
-        assert_eq!(find(settings), without, "{name}");
-        assert_eq!(find(settings.with_archive(ArchiveLookup::Unknown)), with, "{name}");
-    }
 }
 
 #[test]

@@ -444,21 +444,6 @@ fn a_block_is_not_missed_by_a_request_on_stale_rows() {
 }
 
 #[test]
-fn heights_of_blocks_are_found_by_hash() {
-    let (messages, _) = practice();
-    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-    let mut hashes = [crate::primitives::CryptoHash::ZERO].to_vec();
-    let mut heights = [None].to_vec();
-    for message in &messages[..3] {
-        engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
-        hashes.push(message.hash);
-        heights.push(Some(message.height));
-    }
-    assert_eq!(engine.block_heights(&hashes, &storage).unwrap(), heights);
-    assert!(engine.block_heights(&[], &storage).unwrap().is_empty());
-}
-
-#[test]
 fn rows_that_were_not_requested_are_an_error() {
     let mut query =
         RequestQuery::new(&Settings::default(), parse(REQUEST, None, &Limits::default()));
