@@ -519,8 +519,8 @@ export class TransactionError extends MilepostError {}
 export class BlockError extends MilepostError {}
 /** A protocol configuration cannot be put in force */
 export class ConfigError extends MilepostError {}
-/** The storage failed, or holds rows that the engine did not write; `cause` is the storage's own
- *  error */
+/** The storage failed, or holds rows that the engine did not write; `path` names the call and the
+ *  first key, in hex, and `cause` is the storage's own error */
 export class StorageError extends MilepostError {}
 /** The caller broke the order of calls, or passed an invalid value */
 export class UsageError extends MilepostError {}

@@ -191,7 +191,7 @@ test("an archive that cannot be written fails no import, and nothing is forgotte
     await importAll(endpoint);
     const { failures, failure, exportedTransactions, archivedHeight } = endpoint.archiveStatus;
     assert.ok(failures > 0);
-    assert.equal(failure, "the archive failed: no disk");
+    assert.equal(failure, `archive.${method}: no disk`);
     assert.deepEqual([exportedTransactions, archivedHeight], [0, null]);
     assert.equal((await endpoint.chainStatus()).blocks, BigInt(MESSAGES.length));
     // The storage has it.
@@ -221,7 +221,7 @@ test("an archive that cannot be read is an internal error, and never an unknown 
   const archive = new SlowArchive();
   const endpoint = await importAll(await Endpoint.create({ archive, settings }));
   const answers = {
-    "the archive failed: no network": () => {
+    "archive.getMany(10": () => {
       throw new Error("no network");
     },
     "archive.getMany returned 0 entries for 1 keys": () => [],

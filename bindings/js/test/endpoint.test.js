@@ -310,6 +310,7 @@ test("when the storage fails, imports throw and requests are answered with an er
     assert.ok(error instanceof StorageError);
     assert.equal(error.cause, failure);
     assert.equal(error.code, ErrorCode.STORAGE);
+    assert.equal(error.message, "storage.commit: the disk is full");
     return true;
   });
   assert.equal((await endpoint.chainStatus()).head, null);
@@ -317,9 +318,21 @@ test("when the storage fails, imports throw and requests are answered with an er
   endpoint = await Endpoint.create({ storage: failing("getMany") });
   const response = await endpoint.handleRequest(request("FINAL"));
   assert.equal(response.kind, "internal");
-  assert.match(response.text, /the disk is full/);
+  assert.match(response.text, /storage\.getMany\(000000000000000000, \d more\): the disk is full/);
   await assert.rejects(endpoint.chainStatus(), StorageError);
   endpoint.dispose();
+  // Without `getMany`, the key that cannot be read is named; also by a promise that is rejected.
+  for (const get of [() => failing("get").get(), () => Promise.reject(failure)]) {
+    endpoint = await Endpoint.create({ storage: { get, commit() {} } });
+    await assert.rejects(endpoint.chainStatus(), {
+      name: "StorageError",
+      message: "storage.get(000000000000000000): the disk is full",
+      path: "storage.get(000000000000000000)",
+      detail: "the disk is full",
+      cause: failure,
+    });
+    endpoint.dispose();
+  }
   // Values that are not rows.
   for (const rows of [[], [1], ["row"], null, [undefined, undefined, undefined]]) {
     endpoint = await Endpoint.create({ storage: { get() {}, getMany: () => rows, commit() {} } });

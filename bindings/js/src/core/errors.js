@@ -109,14 +109,28 @@ export function usageError(detail, options) {
 }
 
 /**
- * The error of a host's storage or archive that threw, or returned something that is not a row
+ * The error of a host's storage or archive that returned something else than rows
+ *
+ * @param {string} detail
+ */
+export function invalidRows(detail) {
+  return new StorageError(ErrorCode.STORAGE, detail);
+}
+
+/**
+ * The error of a call of a host's storage or archive that failed; names the call and the first key
  *
  * @param {unknown} cause
- * @param {"storage" | "archive"} [name]
+ * @param {string} method Such as `storage.getMany`
+ * @param {readonly Uint8Array[]} [keys]
  */
-export function storageError(cause, name = "storage") {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError(ErrorCode.STORAGE, `the ${name} failed: ${message}`, { cause });
+export function failedCall(cause, method, keys = []) {
+  const detail = cause instanceof Error ? cause.message : String(cause);
+  const [first = [], ...more] = keys;
+  const hex = Array.from(first, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const key = more.length > 0 ? `${hex}, ${more.length} more` : hex;
+  const path = key ? `${method}(${key})` : method;
+  return new StorageError(ErrorCode.STORAGE, detail, { path, message: `${path}: ${detail}`, cause });
 }
 
 /**

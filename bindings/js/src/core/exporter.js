@@ -4,7 +4,7 @@
 // durable in the archive. An archive that fails never fails an import: the storage keeps its
 // blocks, up to a bound, and the next import tries again.
 
-import { StorageError, storageError } from "./errors.js";
+import { StorageError, failedCall, invalidRows } from "./errors.js";
 import { isBytes } from "./input.js";
 import { parseJson } from "./json.js";
 import { typeName } from "./options.js";
@@ -90,7 +90,8 @@ export class Exporter {
    * @returns {Promise<readonly (readonly Uint8Array[])[]>}
    */
   async getMany(keys) {
-    return checkVersions(await this.#call("getMany", (archive) => archive.getMany(keys)), keys.length);
+    const found = await this.#call("getMany", (archive) => archive.getMany(keys), keys);
+    return checkVersions(found, keys.length);
   }
 
   /** Exports what became final, after an import; never fails */
@@ -147,7 +148,7 @@ export class Exporter {
       const page = checkPage(await this.#call("scan", (archive) => archive.scan(table, after, PAGE)));
       if (page.length === 0) break;
       if (after && keyName(page[0].key) === keyName(after)) {
-        throw storageError("archive.scan returned the row after which it was to go on", "archive");
+        throw invalidRows("archive.scan returned the row after which it was to go on");
       }
       entries.push(...page);
     }
@@ -161,13 +162,14 @@ export class Exporter {
    * @template T
    * @param {string} method
    * @param {(archive: Archive) => T | PromiseLike<T>} call
+   * @param {Uint8Array[]} [keys]
    * @returns {Promise<T>}
    */
-  async #call(method, call) {
+  async #call(method, call, keys) {
     try {
       return await call(this.#archive);
     } catch (error) {
-      throw storageError(error, "archive");
+      throw failedCall(error, `archive.${method}`, keys);
     }
   }
 
@@ -199,11 +201,11 @@ export class Exporter {
 export function checkVersions(found, count) {
   if (!Array.isArray(found) || found.length !== count) {
     const what = Array.isArray(found) ? `${found.length} entries` : typeName(found);
-    throw storageError(`archive.getMany returned ${what} for ${count} keys`, "archive");
+    throw invalidRows(`archive.getMany returned ${what} for ${count} keys`);
   }
   for (const rows of found) {
     if (Array.isArray(rows) && rows.every(isBytes)) continue;
-    throw storageError(`archive.getMany returned ${typeName(rows)} for a key, expected its rows`, "archive");
+    throw invalidRows(`archive.getMany returned ${typeName(rows)} for a key, expected its rows`);
   }
   return found;
 }
@@ -216,5 +218,5 @@ export function checkVersions(found, count) {
  */
 export function checkPage(page) {
   if (Array.isArray(page) && page.every(({ key, row }) => isBytes(key) && isBytes(row))) return page;
-  throw storageError("archive.scan returned something else than rows with their keys", "archive");
+  throw invalidRows("archive.scan returned something else than rows with their keys");
 }

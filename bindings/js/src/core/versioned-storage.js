@@ -6,7 +6,7 @@
 // there is one commit at a time. Over a storage whose reads are of single states this is left out:
 // others change its rows too, and the engine validates what it has read.
 
-import { storageError } from "./errors.js";
+import { failedCall, invalidRows } from "./errors.js";
 import { isBytes } from "./input.js";
 import { typeName } from "./options.js";
 import { keyName } from "./packed-rows.js";
@@ -75,7 +75,7 @@ export class VersionedStorage {
       await this.#storage.commit(changes);
     } catch (error) {
       if (!this.#isReadCommitted) this.#replaced.pop();
-      throw storageError(error);
+      throw failedCall(error, "storage.commit");
     }
     this.#version += 1;
     this.#dropUnused();
@@ -123,18 +123,13 @@ export class VersionedStorage {
    * @returns {Promise<(Uint8Array | undefined)[]>}
    */
   async #fetch(keys) {
-    let rows;
-    try {
-      rows = await readRows(this.#storage, keys);
-    } catch (error) {
-      throw storageError(error);
-    }
+    const rows = await readRows(this.#storage, keys);
     return checkRows(rows, keys.length, this.#storage.getMany ? "storage.getMany" : "storage.get");
   }
 }
 
 /**
- * The result of a storage for these keys; synchronous if the storage is
+ * The result of a storage for these keys; synchronous if the storage is. An error names the call.
  *
  * @param {Storage} storage
  * @param {Uint8Array[]} keys
@@ -142,9 +137,30 @@ export class VersionedStorage {
 export function readRows(storage, keys) {
   // Copies, because the storage may keep or change them.
   const copies = keys.map((key) => key.slice());
-  if (storage.getMany) return storage.getMany(copies);
-  const rows = copies.map((key) => storage.get(key));
+  if (storage.getMany) return call("storage.getMany", keys, () => storage.getMany?.(copies));
+  const rows = copies.map((key, index) => call("storage.get", [keys[index]], () => storage.get(key)));
   return rows.some(isPromise) ? Promise.all(rows) : /** @type {MaybeRow[]} */ (rows);
+}
+
+/**
+ * Calls a method of a storage, which may fail at once or later
+ *
+ * @template T
+ * @param {string} method
+ * @param {readonly Uint8Array[]} keys
+ * @param {() => T} work
+ * @returns {T | Promise<Awaited<T>>}
+ */
+function call(method, keys, work) {
+  const fail = (/** @type {unknown} */ error) => {
+    throw failedCall(error, method, keys);
+  };
+  try {
+    const result = work();
+    return isPromise(result) ? Promise.resolve(result).catch(fail) : result;
+  } catch (error) {
+    return fail(error);
+  }
 }
 
 /**
@@ -157,15 +173,15 @@ export function readRows(storage, keys) {
  */
 export function checkRows(rows, count, method) {
   if (!Array.isArray(rows)) {
-    throw storageError(`${method} returned ${typeName(rows)}, expected an array of rows`);
+    throw invalidRows(`${method} returned ${typeName(rows)}, expected an array of rows`);
   }
   if (rows.length !== count) {
-    throw storageError(`${method} returned ${rows.length} rows for ${count} keys`);
+    throw invalidRows(`${method} returned ${rows.length} rows for ${count} keys`);
   }
   return rows.map((row) => {
     if (row === null || row === undefined) return undefined;
     if (isBytes(row)) return row;
-    throw storageError(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
+    throw invalidRows(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
   });
 }
 
