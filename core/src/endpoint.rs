@@ -36,13 +36,14 @@ mod query_tests;
 mod request_options;
 mod request_query;
 mod response;
+mod retained_call;
+mod round;
 mod settings;
 #[cfg(all(test, feature = "archive", feature = "watch"))]
 mod settings_tests;
 mod shard_check;
 #[cfg(test)]
 mod shard_tests;
-mod status_call;
 mod suspend;
 #[cfg(test)]
 mod test_host;

@@ -2,14 +2,14 @@
 //!
 //! A [`RequestQuery`](super::RequestQuery) can be suspended and has any number of calls, for which
 //! it allocates. Here nothing is suspended and there is one call. Both give the same responses,
-//! because they run the same [`StatusQuery`] and the same [`StatusCall::evaluate`]. A signed
+//! because they run the same [`StatusQuery`] and the same [`StatusQuestion::evaluate`]. A signed
 //! transaction that is in no block is left to a `RequestQuery`, which checks it.
 
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, PendingCall};
-use super::status_call::{AttemptResult, StatusCall};
+use super::call::Call;
+use super::retained_call::{RetainedCall, StatusQuestion};
 use super::{PendingRequest, RequestQuery, RequestState, Settings};
 use crate::rpc::{Outcomes, RequestId, RpcError, StatusRequest, write_error};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
@@ -37,16 +37,16 @@ impl Buffers {
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<Outcomes> {
-        let (mut call, attempt) = StatusCall::new(id, request, settings);
+        let (mut question, round) = StatusQuestion::new(request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
         let query =
-            StatusQuery::with_buffers(call.hash(), settings.max_receipts, transaction, walk);
+            StatusQuery::with_buffers(question.hash(), settings.max_receipts, transaction, walk);
         // That of a signed transaction is looked up again below, and asks the archive then.
         #[cfg(feature = "archive")]
-        let query = match attempt.is_signed() {
-            true => query,
-            false => query.with_archive(attempt.lookup(settings)),
+        let query = match round.signed() {
+            Some(_) => query,
+            None => query.with_archive(round.lookup(settings)),
         };
         let mut query = query;
         let status = run_with_rows(&mut query, snapshot, &mut self.rows);
@@ -56,15 +56,15 @@ impl Buffers {
             Ok(status) => status,
             Err(error) => {
                 self.walk = query.into_buffers();
-                let outcome = write_error(&call.id, RpcError::Internal { error }, out);
+                let outcome = write_error(&id, RpcError::Internal { error }, out);
                 return RequestState::Ready(Outcomes::one(outcome));
             }
         };
-        let is_unknown = status.is_none() && attempt.is_signed();
-        if is_unknown || call.depends_on_shards(status.as_ref(), settings) {
+        let is_unknown = status.is_none() && round.signed().is_some();
+        if is_unknown || question.depends_on_shards(status.as_ref(), settings) {
             let walk = status.and_then(|status| status.into_buffers());
             self.walk = walk.unwrap_or_else(|| query.into_buffers());
-            let call = call.start(settings, attempt);
+            let call = Call::status(id, question, round, settings);
             let query = RequestQuery::from_calls(*settings, [call].into(), false, None);
             return query.run(snapshot).map(|response| {
                 out.extend_from_slice(&response.body);
@@ -72,19 +72,18 @@ impl Buffers {
             });
         }
         let generation = query.generation();
-        let evaluation = call.evaluate(status.as_ref(), None, &attempt, settings, out);
-        if let AttemptResult::Unmet(_) = evaluation {
+        let evaluated = question.evaluate(&id, status.as_ref(), None, &round, settings, out);
+        if evaluated.is_err() {
             // Without a check, as it is in a block, this cannot fail.
-            let _ = call.retain_validity(status.as_ref(), &attempt, None);
+            let _ = question.retain_validity(status.as_ref(), &round, None);
         }
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
-        match evaluation {
-            AttemptResult::Response(outcome) | AttemptResult::PermanentResponse(outcome) => {
-                RequestState::Ready(Outcomes::one(outcome))
-            }
-            AttemptResult::Unmet(condition) => {
-                let call = Call::Pending(PendingCall { call, condition, generation });
+        match evaluated {
+            Ok(outcome) => RequestState::Ready(Outcomes::one(outcome)),
+            Err(condition) => {
+                let call = RetainedCall::of_status(id, question);
+                let call = Call::Waiting { call, condition, generation };
                 RequestState::Pending(PendingRequest::new(*settings, [call].into(), false, None))
             }
         }

@@ -1,19 +1,30 @@
-//! One call of a request body, from its query to its response.
+//! One call of a request body, from its first row to its response.
 //!
-//! A call is answered, or it is pending because its milestone is not reached. A pending call is
-//! evaluated again when it is resumed; the last time, at its end, it always gets a response.
+//! ```text
+//!                 new                       a response that no row changes
+//!                  │      ┌────────────────────────────────────────────────────┐
+//!                  ▼      │                                                    ▼
+//!   resume ──▶  Reading ──┴─▶ milestone reached, error, or last evaluation ▶ Answered
+//!     ▲            │                                                           │
+//!     │            └────────▶ milestone not reached ▶ Waiting                  │
+//!     │                                                 │                      │
+//!     └── rows have changed, deadline, or shutdown ◀────┴─ rest of batch waits ┘
+//! ```
+//!
+//! Between two evaluations a [`RetainedCall`] is all that is left of a call. `Deferred` is a call
+//! whose result the archive has, until no call of its batch waits.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem;
 
 use super::config_check::{CheckQuery, ConfigCheck, ReadCheck};
-use super::shard_check::ShardCheck;
-use super::status_call::{Attempt, AttemptResult, StatusCall};
+use super::retained_call::{Progress, Question, RetainedCall, StatusQuestion};
+use super::round::Round;
 use super::{EndReason, Response, Settings};
 use crate::Error;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
-use crate::rpc::{self, InvalidRequest, Method, Outcomes, RequestId, RpcError};
+use crate::rpc::{self, InvalidRequest, Method, MethodCall, Outcomes, RequestId, RpcError};
 use crate::status::{StatusQuery, TransactionStatus, WaitCondition};
 use crate::storage::rows::ConfigRecord;
 use crate::storage::{Key, Query, Row, Step};
@@ -21,181 +32,200 @@ use crate::storage::{Key, Query, Row, Step};
 /// The state of a call
 #[derive(Debug)]
 pub(super) enum Call {
-    /// Its query runs
-    Running(RunningCall),
-    /// Its milestone is not reached
-    Pending(PendingCall),
-    /// It has a response; with a [`RetainedCall`] it is evaluated again if the rest of its batch
-    /// waits
-    Answered(Response, Option<RetainedCall>),
-    /// The archive has its result, and is asked again once the rest of its batch waits no more
+    /// Its rows are read
+    Reading { id: RequestId, round: Round, rows: Reading },
+    /// Its milestone is not reached: this condition was found unmet at this generation of the chain
+    Waiting { call: RetainedCall, condition: WaitCondition, generation: u64 },
+    /// It has a response; with a call it is evaluated again if the rest of its batch waits
+    Answered { response: Response, again: Option<RetainedCall> },
+    /// The archive has its result, and is asked once the rest of its batch waits no more
     #[cfg(feature = "archive")]
-    Archived(StatusCall),
+    Deferred(RetainedCall),
 }
 
-/// A call whose query runs
+/// The rows that a call reads, and what it asks for
 #[derive(Debug)]
-pub(super) enum RunningCall {
+pub(super) enum Reading {
     Status {
-        call: StatusCall,
+        question: StatusQuestion,
         query: Box<StatusQuery>,
-        attempt: Attempt,
     },
-    /// The milestone is not reached, and what the configuration in force says of it is checked: the
-    /// shards that are tracked, or a transaction that is in no block
+    /// What the configuration in force says of a milestone that is not reached: the shards that are
+    /// tracked, or a transaction that is in no block
     Check {
-        call: StatusCall,
+        question: StatusQuestion,
         query: CheckQuery,
         status: Option<Box<TransactionStatus>>,
-        attempt: Attempt,
         generation: u64,
     },
     Config {
-        id: RequestId,
         reference: BlockReference,
         query: ConfigQuery,
     },
 }
 
-/// A call that has to wait
-#[derive(Debug)]
-pub(super) struct PendingCall {
-    pub(super) call: StatusCall,
-    /// The unmet condition that it waits for
-    pub(super) condition: WaitCondition,
-    /// The generation of the chain at which the condition was found unmet
-    pub(super) generation: u64,
-}
-
-/// An answered call while the rest of its batch waits: without its response, which can be large
-#[derive(Debug)]
-pub(super) enum RetainedCall {
-    Status(StatusCall),
-    Config(RequestId, BlockReference),
-    /// The archive has its result
-    #[cfg(feature = "archive")]
-    Archived(StatusCall),
-}
-
-impl RetainedCall {
-    /// Evaluates the call again; with an `end_reason` it gets a response whatever the rows are
-    pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
-        match self {
-            Self::Status(call) => call.resume(settings, end_reason),
-            Self::Config(id, reference) => Call::config(id, reference, settings),
-            #[cfg(feature = "archive")]
-            Self::Archived(call) => Call::Archived(call),
-        }
-    }
-}
-
 impl Call {
     /// A call of a parsed request
-    pub(super) fn new(call: Result<rpc::MethodCall, InvalidRequest>, settings: &Settings) -> Self {
-        let call = match call {
-            Ok(call) => call,
+    pub(super) fn new(call: Result<MethodCall, InvalidRequest>, settings: &Settings) -> Self {
+        let (id, method) = match call {
+            Ok(call) => (call.id, call.method),
             Err(invalid) => return Self::invalid(invalid),
         };
-        match call.method {
+        match method {
             Method::TransactionStatus(request) => {
-                let (call, attempt) = StatusCall::new(call.id, request, settings);
-                call.start(settings, attempt)
+                let (question, round) = StatusQuestion::new(request, settings);
+                Self::status(id, question, round, settings)
             }
-            Method::ProtocolConfig(reference) => Self::config(call.id, reference, settings),
+            Method::ProtocolConfig(reference) => Self::config(id, reference, settings),
             Method::Answered(answer) => {
                 let response = match answer {
-                    Ok(result) => Response::result(&call.id, |out| out.extend_from_slice(&result)),
-                    Err(error) => Response::error(&call.id, error),
+                    Ok(result) => Response::result(&id, |out| out.extend_from_slice(&result)),
+                    Err(error) => Response::error(&id, error),
                 };
-                Self::Answered(response, None)
+                Self::Answered { response, again: None }
             }
-            Method::Other(other) => {
-                Self::Answered(Response::error(&call.id, other.not_found()), None)
+            Method::Other(other) => Self::failed(&id, other.not_found()),
+        }
+    }
+
+    /// A call that is answered with the error of its request
+    pub(super) fn invalid(invalid: InvalidRequest) -> Self {
+        Self::failed(&invalid.id, invalid.rpc_error)
+    }
+
+    /// A call that is evaluated again; with an `end_reason` it gets a response whatever the rows
+    /// are
+    pub(super) fn resume(
+        call: RetainedCall,
+        settings: &Settings,
+        end_reason: Option<EndReason>,
+    ) -> Self {
+        let RetainedCall { id, question } = call;
+        match question {
+            Question::Answered(response) => Self::Answered { response: *response, again: None },
+            Question::Config(reference) => Self::config(id, reference, settings),
+            Question::Status(question) => {
+                #[cfg(feature = "archive")]
+                if question.progress == Progress::Archived {
+                    return Self::Deferred(RetainedCall {
+                        id,
+                        question: Question::Status(question),
+                    });
+                }
+                Self::status(id, question, Round::again(end_reason), settings)
             }
         }
     }
 
+    /// What is retained of the call while the rest of its batch waits; `None` while rows are read,
+    /// which no call needs then
+    pub(super) fn retain(self) -> Option<RetainedCall> {
+        match self {
+            Self::Reading { .. } => None,
+            Self::Waiting { call, .. } | Self::Answered { again: Some(call), .. } => Some(call),
+            Self::Answered { response, again: None } => {
+                let question = Question::Answered(Box::new(response));
+                Some(RetainedCall { id: RequestId::null(), question })
+            }
+            #[cfg(feature = "archive")]
+            Self::Deferred(call) => Some(call),
+        }
+    }
+
+    /// A call that begins to read the rows of a transaction
+    pub(super) fn status(
+        id: RequestId,
+        question: StatusQuestion,
+        round: Round,
+        settings: &Settings,
+    ) -> Self {
+        let query = StatusQuery::new(question.hash(), settings.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(round.lookup(settings));
+        Self::Reading { id, round, rows: Reading::Status { question, query: Box::new(query) } }
+    }
+
+    /// A call that begins to read the rows of a configuration
     #[cfg_attr(not(feature = "archive"), expect(unused_variables, reason = "of the archive"))]
     fn config(id: RequestId, reference: BlockReference, settings: &Settings) -> Self {
         let query = ConfigQuery::new(reference);
         #[cfg(feature = "archive")]
         let query = query.with_archive(settings.archive);
-        Self::Running(RunningCall::Config { id, reference, query })
+        Self::Reading { id, round: Round::Again, rows: Reading::Config { reference, query } }
     }
 
-    /// A call that is answered with the error of its request
-    pub(super) fn invalid(invalid: InvalidRequest) -> Self {
-        Self::Answered(Response::error(&invalid.id, invalid.rpc_error), None)
+    /// A call whose error no row changes
+    fn failed(id: &RequestId, error: RpcError) -> Self {
+        Self::Answered { response: Response::error(id, error), again: None }
     }
 
     /// The call before its first row; `None` if it has read rows to its end
     pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
         Some(match self {
-            Self::Running(RunningCall::Status { call, attempt, .. }) => {
-                call.clone().start(settings, attempt.clone())
-            }
-            Self::Running(RunningCall::Check { call, attempt, .. }) => {
-                call.clone().start(settings, attempt.clone())
-            }
-            Self::Running(RunningCall::Config { id, reference, .. }) => {
-                Self::config(id.clone(), *reference, settings)
-            }
+            Self::Reading { id, round, rows } => match rows {
+                Reading::Status { question, .. } | Reading::Check { question, .. } => {
+                    Self::status(id.clone(), question.clone(), round.clone(), settings)
+                }
+                Reading::Config { reference, .. } => Self::config(id.clone(), *reference, settings),
+            },
             #[cfg(feature = "archive")]
-            Self::Archived(call) => Self::Archived(call.clone()),
-            Self::Answered(response, None) => Self::Answered(response.clone(), None),
-            Self::Answered(_, Some(_)) | Self::Pending(_) => return None,
+            Self::Deferred(call) => Self::Deferred(call.clone()),
+            Self::Answered { response, again: None } => {
+                Self::Answered { response: response.clone(), again: None }
+            }
+            Self::Answered { again: Some(_), .. } | Self::Waiting { .. } => return None,
         })
     }
 
     /// Appends the keys of the rows that the call needs next to `keys`; none once it needs no more
     pub(super) fn poll(&mut self, settings: &Settings, keys: &mut Vec<Key>) {
-        let Self::Running(running) = self else { return };
-        let next = match running {
-            RunningCall::Config { id, reference, query } => match query.poll() {
-                Ok(Step::NeedRows(needed)) => {
-                    keys.extend_from_slice(needed);
-                    return;
-                }
+        let Self::Reading { id, round, rows } = self else { return };
+        let next = match rows {
+            Reading::Config { reference, query } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(result)) => {
                     let response = config_response(id, result);
-                    Self::Answered(response, Some(RetainedCall::Config(mem::take(id), *reference)))
+                    let question = Question::Config(*reference);
+                    let again = Some(RetainedCall { id: mem::take(id), question });
+                    Self::Answered { response, again }
                 }
-                Err(error) => Self::Answered(internal_error(id, error), None),
+                Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
-            RunningCall::Status { call, query, attempt } => match query.poll() {
-                Ok(Step::NeedRows(needed)) => {
-                    keys.extend_from_slice(needed);
-                    return;
-                }
+            Reading::Status { question, query } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(status)) => {
                     let generation = query.generation();
                     // Only here: the check costs more than most responses, and is pointless for a
                     // transaction that is in a block whose shards are tracked.
-                    if call.depends_on_config(status.as_ref(), attempt, settings) {
-                        let base = call.base_to_check(attempt).filter(|_| status.is_none());
-                        *self = Self::Running(RunningCall::Check {
-                            call: call.take(),
+                    if question.depends_on_config(status.as_ref(), round, settings) {
+                        let base = question.base_to_check(round).filter(|_| status.is_none());
+                        *rows = Reading::Check {
+                            question: question.take(),
                             query: ReadCheck::query(base),
                             status: status.map(Box::new),
-                            attempt: attempt.clone(),
                             generation,
-                        });
+                        };
                         return self.poll(settings, keys);
                     }
-                    Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
+                    Self::evaluated(
+                        id,
+                        question,
+                        status.as_ref(),
+                        None,
+                        round,
+                        generation,
+                        settings,
+                    )
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, error), None),
+                Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
-            RunningCall::Check { call, query, status, attempt, generation } => match query.poll() {
-                Ok(Step::NeedRows(needed)) => {
-                    keys.extend_from_slice(needed);
-                    return;
-                }
+            Reading::Check { question, query, status, generation } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(check)) => {
-                    let status = status.as_deref();
-                    Self::evaluated(call, status, Some(&check), attempt, *generation, settings)
+                    let (status, check) = (status.as_deref(), Some(&check));
+                    Self::evaluated(id, question, status, check, round, *generation, settings)
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, error), None),
+                Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
         };
         *self = next;
@@ -203,92 +233,84 @@ impl Call {
 
     /// The call after an evaluation of its status; a transaction that is in no block is checked
     fn evaluated(
-        call: &mut StatusCall,
+        id: &mut RequestId,
+        question: &mut StatusQuestion,
         status: Option<&TransactionStatus>,
         check: Option<&ConfigCheck>,
-        attempt: &Attempt,
+        round: &Round,
         generation: u64,
         settings: &Settings,
     ) -> Self {
-        let shards = check.map(|check| ShardCheck::new(call, status, check, settings)).transpose();
+        let shards = check.map(|check| question.shards(status, check, settings)).transpose();
         let shards = match shards {
             Ok(shards) => shards,
-            Err(rpc_error) => return Self::Answered(Response::error(&call.id, rpc_error), None),
+            Err(rpc_error) => return Self::failed(id, rpc_error),
         };
         let shards = shards.as_ref();
         // Of an account of another shard it cannot be said whether its transaction is valid.
         if status.is_none() && shards.is_none_or(|shards| shards.untracked().is_none()) {
-            match call.violation(attempt, check) {
+            match question.violation(round, check) {
                 Ok(None) => {}
                 Ok(Some(reason)) => {
-                    let rpc_error = RpcError::InvalidTransaction { hash: call.hash(), reason };
-                    return Self::Answered(Response::error(&call.id, rpc_error), None);
+                    let hash = question.hash();
+                    return Self::failed(id, RpcError::InvalidTransaction { hash, reason });
                 }
-                Err(error) => return Self::Answered(internal_error(&call.id, error), None),
+                Err(error) => return Self::failed(id, RpcError::Internal { error }),
             }
         }
         let mut body = Vec::new();
-        match call.evaluate(status, shards, attempt, settings, &mut body) {
-            AttemptResult::Response(outcome) => {
+        match question.evaluate(id, status, shards, round, settings, &mut body) {
+            Ok(outcome) => {
+                let is_for_good = question.is_unknown_for_good(status, round, settings);
+                question.progress = Progress::of_answer(status);
                 let response = Response { body, outcomes: Outcomes::one(outcome) };
-                let call = call.take();
-                #[cfg(feature = "archive")]
-                if status.is_some_and(TransactionStatus::is_archived) {
-                    return Self::Answered(response, Some(RetainedCall::Archived(call)));
-                }
-                Self::Answered(response, Some(RetainedCall::Status(call)))
+                let call = || RetainedCall::of_status(mem::take(id), question.take());
+                Self::Answered { response, again: (!is_for_good).then(call) }
             }
-            AttemptResult::PermanentResponse(outcome) => {
-                Self::Answered(Response { body, outcomes: Outcomes::one(outcome) }, None)
-            }
-            AttemptResult::Unmet(condition) => {
-                if let Err(error) = call.retain_validity(status, attempt, check) {
-                    return Self::Answered(internal_error(&call.id, error), None);
+            Err(condition) => {
+                if let Err(error) = question.retain_validity(status, round, check) {
+                    return Self::failed(id, RpcError::Internal { error });
                 }
-                Self::Pending(PendingCall { call: call.take(), condition, generation })
+                question.progress = Progress::Waiting;
+                let call = RetainedCall::of_status(mem::take(id), question.take());
+                Self::Waiting { call, condition, generation }
             }
         }
     }
 
     /// Reads the result if the archive has it
     #[cfg(feature = "archive")]
-    pub(super) fn start_archived(&mut self, settings: &Settings) {
-        if let Self::Archived(call) = self {
-            let attempt = Attempt { is_first: true, signed: None, end_reason: None };
-            *self = call.take().start(settings, attempt);
+    pub(super) fn start_deferred(&mut self, settings: &Settings) {
+        if let Self::Deferred(RetainedCall { id, question: Question::Status(question) }) = self {
+            let round = Round::First { signed: None };
+            *self = Self::status(mem::take(id), question.take(), round, settings);
         }
     }
 
     /// Supplies the rows of the keys that this call needs
-    pub(super) fn supply_rows(&mut self, rows: &[Option<Row>]) {
-        let Self::Running(running) = self else { return };
-        let (result, id) = match running {
-            RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
-            RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
-            RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
+    pub(super) fn supply_rows(&mut self, supplied: &[Option<Row>]) {
+        let Self::Reading { id, rows, .. } = self else { return };
+        let result = match rows {
+            Reading::Config { query, .. } => query.supply_rows(supplied),
+            Reading::Status { query, .. } => query.supply_rows(supplied),
+            Reading::Check { query, .. } => query.supply_rows(supplied),
         };
         if let Err(error) = result {
-            *self = Self::Answered(internal_error(id, error), None);
+            *self = Self::failed(id, RpcError::Internal { error });
         }
     }
 
     /// Answers the call with this error, unless it is answered
-    pub(super) fn fail(&mut self, rpc_error: &RpcError) {
+    pub(super) fn fail(&mut self, error: &Error) {
         let id = match self {
-            Self::Answered(..) => return,
-            Self::Pending(PendingCall { call, .. })
-            | Self::Running(RunningCall::Status { call, .. }) => &call.id,
+            Self::Answered { .. } => return,
+            Self::Reading { id, .. } => id,
+            Self::Waiting { call, .. } => &call.id,
             #[cfg(feature = "archive")]
-            Self::Archived(call) => &call.id,
-            Self::Running(RunningCall::Check { call, .. }) => &call.id,
-            Self::Running(RunningCall::Config { id, .. }) => id,
+            Self::Deferred(call) => &call.id,
         };
-        *self = Self::Answered(Response::error(id, rpc_error.clone()), None);
+        *self = Self::failed(id, RpcError::Internal { error: error.clone() });
     }
-}
-
-fn internal_error(id: &RequestId, error: Error) -> Response {
-    Response::error(id, RpcError::Internal { error })
 }
 
 fn config_response(id: &RequestId, result: ConfigResult) -> Response {
@@ -308,6 +330,6 @@ fn config_response(id: &RequestId, result: ConfigResult) -> Response {
             let outcome = rpc::write_result(id, write, &mut body);
             Response { body, outcomes: Outcomes::one(outcome) }
         }
-        Err(error) => internal_error(id, error),
+        Err(error) => Response::error(id, RpcError::Internal { error }),
     }
 }

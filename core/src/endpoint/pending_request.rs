@@ -7,11 +7,11 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::mem;
+use core::{mem, slice};
 
-use super::call::{Call, PendingCall, RetainedCall};
+use super::call::Call;
 use super::end_reason::StaleRows;
-use super::status_call::StatusCall;
+use super::retained_call::{RetainedCall, StatusQuestion};
 use super::validity::Validity;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
@@ -59,21 +59,19 @@ pub(super) struct RetainedRequest {
 
 #[derive(Debug)]
 enum RetainedCalls {
-    /// A request that is one call, which is pending
-    One(StatusCall),
-    /// A batch, of which at least one call is pending
-    Batch(Box<[BatchEntry]>),
+    /// A request that is one call, which waits
+    One(RetainedCall),
+    /// A batch, of which at least one call waits
+    Batch(Box<[RetainedCall]>),
 }
 
-/// A call of a batch
-#[derive(Debug)]
-enum BatchEntry {
-    /// Its milestone is not reached
-    Pending(StatusCall),
-    /// It could be answered, and is evaluated again with the others
-    Answered(RetainedCall),
-    /// Its response does not depend on the rows
-    Permanent(Response),
+impl RetainedCalls {
+    const fn as_slice(&self) -> &[RetainedCall] {
+        match self {
+            Self::One(call) => slice::from_ref(call),
+            Self::Batch(calls) => calls,
+        }
+    }
 }
 
 impl PendingRequest {
@@ -84,18 +82,16 @@ impl PendingRequest {
         is_batch: bool,
         stale_rows: Option<StaleRows>,
     ) -> Self {
-        // The last one of those that are pending; any would do, because all have to be met.
+        // The last one of those that wait; any would do, because all have to be met.
         let unmet = calls.iter().rev().find_map(|call| match call {
-            Call::Pending(PendingCall { condition, generation, .. }) => {
-                Some((*condition, *generation))
-            }
+            Call::Waiting { condition, generation, .. } => Some((*condition, *generation)),
             _ => None,
         });
         let (condition, generation) = unmet.unwrap_or((WaitCondition::Anything, 0));
         let calls = match calls.pop() {
-            Some(Call::Pending(PendingCall { call, .. })) if !is_batch => RetainedCalls::One(call),
+            Some(Call::Waiting { call, .. }) if !is_batch => RetainedCalls::One(call),
             last => RetainedCalls::Batch(
-                calls.into_iter().chain(last).filter_map(BatchEntry::new).collect(),
+                calls.into_iter().chain(last).filter_map(Call::retain).collect(),
             ),
         };
         Self { retained: RetainedRequest { settings, calls }, condition, generation, stale_rows }
@@ -114,15 +110,8 @@ impl PendingRequest {
 
     /// The transactions that the pending calls wait for, in the order of the calls
     pub fn transactions(&self) -> impl Iterator<Item = CryptoHash> {
-        let (single, batch) = match &self.retained.calls {
-            RetainedCalls::One(call) => (Some(call), &[][..]),
-            RetainedCalls::Batch(entries) => (None, &entries[..]),
-        };
-        let pending = batch.iter().filter_map(|entry| match entry {
-            BatchEntry::Pending(call) => Some(call),
-            BatchEntry::Answered(_) | BatchEntry::Permanent(_) => None,
-        });
-        single.into_iter().chain(pending).map(StatusCall::hash)
+        let waiting = self.retained.calls.as_slice().iter().filter_map(RetainedCall::waiting);
+        waiting.map(StatusQuestion::hash)
     }
 
     /// An unmet condition: while it stays unmet, the request has no result
@@ -186,48 +175,20 @@ impl PendingRequest {
     }
 }
 
-impl BatchEntry {
-    fn new(call: Call) -> Option<Self> {
-        Some(match call {
-            Call::Pending(PendingCall { call, .. }) => Self::Pending(call),
-            Call::Answered(_, Some(call)) => Self::Answered(call),
-            Call::Answered(response, None) => Self::Permanent(response),
-            // No call needs rows while another one waits for blocks.
-            Call::Running(_) => return None,
-            #[cfg(feature = "archive")]
-            Call::Archived(call) => Self::Answered(RetainedCall::Archived(call)),
-        })
-    }
-
-    fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
-        match self {
-            Self::Pending(call) => call.resume(settings, end_reason),
-            Self::Answered(call) => call.resume(settings, end_reason),
-            Self::Permanent(response) => Call::Answered(response, None),
-        }
-    }
-}
-
 impl RetainedRequest {
     /// What is retained of the transactions that may become invalid, of the calls that wait
     pub(super) fn validities_mut(&mut self) -> impl Iterator<Item = &mut Validity> {
-        let (single, batch) = match &mut self.calls {
-            RetainedCalls::One(call) => (Some(call), &mut [][..]),
-            RetainedCalls::Batch(entries) => (None, &mut entries[..]),
+        let calls = match &mut self.calls {
+            RetainedCalls::One(call) => slice::from_mut(call),
+            RetainedCalls::Batch(calls) => calls,
         };
-        let pending = batch.iter_mut().filter_map(|entry| match entry {
-            BatchEntry::Pending(call) => Some(call),
-            BatchEntry::Answered(_) | BatchEntry::Permanent(_) => None,
-        });
-        single.into_iter().chain(pending).filter_map(StatusCall::validity_mut)
+        let waiting = calls.iter_mut().filter_map(RetainedCall::waiting_mut);
+        waiting.filter_map(StatusQuestion::validity_mut)
     }
 
     /// Number of calls of the request
     pub(super) const fn calls(&self) -> usize {
-        match &self.calls {
-            RetainedCalls::One(_) => 1,
-            RetainedCalls::Batch(entries) => entries.len(),
-        }
+        self.calls.as_slice().len()
     }
 
     /// The query of one more evaluation; with an `end_reason` it always ends in a response
@@ -237,12 +198,10 @@ impl RetainedRequest {
         stale_rows: Option<StaleRows>,
     ) -> RequestQuery {
         let Self { settings, calls } = self;
+        let resume = |call| Call::resume(call, &settings, end_reason);
         let (calls, is_batch) = match calls {
-            RetainedCalls::One(call) => ([call.resume(&settings, end_reason)].into(), false),
-            RetainedCalls::Batch(entries) => (
-                entries.into_iter().map(|entry| entry.resume(&settings, end_reason)).collect(),
-                true,
-            ),
+            RetainedCalls::One(call) => ([resume(call)].into(), false),
+            RetainedCalls::Batch(calls) => (calls.into_iter().map(resume).collect(), true),
         };
         RequestQuery::from_calls(settings, calls, is_batch, stale_rows)
     }

@@ -109,8 +109,7 @@ impl RequestQuery {
 
     /// The response if the storage failed: `INTERNAL_ERROR` for all calls that are not answered
     pub fn fail(mut self, error: &Error) -> Response {
-        let rpc_error = RpcError::Internal { error: error.clone() };
-        self.calls.iter_mut().for_each(|call| call.fail(&rpc_error));
+        self.calls.iter_mut().for_each(|call| call.fail(error));
         self.take_response()
     }
 
@@ -139,11 +138,11 @@ impl RequestQuery {
                 *count = self.keys.len() - first;
             }
         }
-        let waits = || self.calls.iter().any(|call| matches!(call, Call::Pending(_)));
-        let is_archived = |call: &Call| matches!(call, Call::Archived(_));
-        if self.keys.is_empty() && self.calls.iter().any(is_archived) && !waits() {
+        let waits = || self.calls.iter().any(|call| matches!(call, Call::Waiting { .. }));
+        let is_deferred = |call: &Call| matches!(call, Call::Deferred(_));
+        if self.keys.is_empty() && self.calls.iter().any(is_deferred) && !waits() {
             for call in &mut self.calls {
-                call.start_archived(&self.settings);
+                call.start_deferred(&self.settings);
             }
             self.poll_calls();
         }
@@ -151,7 +150,7 @@ impl RequestQuery {
 
     fn take_response(&mut self) -> Response {
         let mut responses = mem::take(&mut self.calls).into_iter().filter_map(|call| match call {
-            Call::Answered(response, _) => Some(response),
+            Call::Answered { response, .. } => Some(response),
             _ => None,
         });
         let response = if self.is_batch { Response::batch(responses) } else { responses.next() };
@@ -188,7 +187,7 @@ impl Query for RequestQuery {
             return Ok(Step::NeedRows(&self.keys));
         }
         self.has_ended = true;
-        if self.calls.iter().any(|call| matches!(call, Call::Pending(_))) {
+        if self.calls.iter().any(|call| matches!(call, Call::Waiting { .. })) {
             let calls = mem::take(&mut self.calls);
             let pending = PendingRequest::new(self.settings, calls, self.is_batch, self.stale_rows);
             return Ok(Step::Done(RequestState::Pending(pending)));

@@ -6,15 +6,15 @@
 //! which is no account. Without a head nothing is known, and the request waits.
 
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 use super::Settings;
 use super::config_check::ConfigCheck;
-use super::status_call::StatusCall;
 use crate::codec::json::Reader;
 use crate::config::{ConfigResult, ShardAssignment, TrackedShards};
 use crate::primitives::ShardId;
 use crate::rpc::RpcError;
-use crate::status::TransactionStatus;
+use crate::status::{Milestone, TransactionStatus};
 use crate::{Error, ErrorKind};
 
 /// The shards that a request depends on
@@ -27,31 +27,53 @@ pub(super) struct ShardCheck {
 }
 
 impl ShardCheck {
+    /// Whether it has to be known which shards are tracked before a call can be answered; without
+    /// a sender only the receipts that it waits for count
+    pub(super) fn is_needed(
+        has_sender: bool,
+        status: Option<&TransactionStatus>,
+        wait_until: Milestone,
+        settings: &Settings,
+    ) -> bool {
+        if settings.track_shards.is_all() {
+            return false;
+        }
+        match status {
+            None => has_sender,
+            Some(status) if status.milestone().satisfies(wait_until) => false,
+            Some(status) => status.awaited_receipts(wait_until).map_or(true, |it| !it.is_empty()),
+        }
+    }
+
     /// Checks the account of a transaction that is in no block, or the receipts that a call waits
     /// for, by the configuration in force
     pub(super) fn new(
-        call: &StatusCall,
+        sender: Option<&str>,
         status: Option<&TransactionStatus>,
+        wait_until: Milestone,
         check: &ConfigCheck,
         settings: &Settings,
     ) -> Result<Self, RpcError> {
-        if !call.depends_on_shards(status, settings) {
+        if !Self::is_needed(sender.is_some(), status, wait_until, settings) {
             return Ok(Self::default());
         }
         if let ConfigResult::NoConfig { height, first } = &check.config {
             return Err(RpcError::NoConfig { height: *height, first: *first });
         }
         let shards = settings.track_shards;
-        let read = check.text().and_then(|config| match config {
-            Some(config) => Self::read(call, status, ShardAssignment::read(config)?, shards),
-            None => Ok(Self::default()),
+        let read = check.text().and_then(|config| {
+            let Some(config) = config else { return Ok(Self::default()) };
+            let awaited = status.map(|status| status.awaited_receipts(wait_until)).transpose()?;
+            Self::read(sender, awaited, ShardAssignment::read(config)?, shards)
         });
         read.map_err(|error| RpcError::Internal { error })
     }
 
+    /// `awaited` are the texts of the receipts that are waited for, as far as their bodies are
+    /// known; `None` of a transaction that is in no block
     fn read(
-        call: &StatusCall,
-        status: Option<&TransactionStatus>,
+        sender: Option<&str>,
+        awaited: Option<Vec<Option<&[u8]>>>,
         assignment: ShardAssignment<'_>,
         tracked_shards: TrackedShards,
     ) -> Result<Self, Error> {
@@ -63,10 +85,10 @@ impl ShardCheck {
             }
             Ok::<_, Error>(())
         };
-        match status {
-            None => call.sender().map_or(Ok(()), add)?,
-            Some(status) => {
-                for body in call.awaited_receipts(status)? {
+        match awaited {
+            None => sender.map_or(Ok(()), add)?,
+            Some(bodies) => {
+                for body in bodies {
                     match body.map(receiver).transpose()? {
                         None => lacks_bodies = true,
                         Some(receiver) if receiver == "system" => {}
