@@ -108,6 +108,11 @@ typedef struct milepost_json milepost_json;
 typedef struct milepost_message_builder milepost_message_builder;
 
 /**
+ * A parsed request
+ */
+typedef struct milepost_request milepost_request;
+
+/**
  * Response to a request
  */
 typedef struct milepost_response milepost_response;
@@ -800,6 +805,32 @@ typedef struct milepost_verification {
      */
     struct milepost_bytes message;
 } milepost_verification;
+
+/**
+ * A call of a request; bytes belong to the request
+ */
+typedef struct milepost_call {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Its id, as JSON
+     */
+    struct milepost_bytes id;
+    /**
+     * Name of its method, if the engine does not have it; else no bytes
+     */
+    struct milepost_bytes other_method;
+    /**
+     * Params of such a method, as JSON; no bytes if the call has none
+     */
+    struct milepost_bytes other_params;
+    /**
+     * 1 if its envelope and its params are valid, else 0: then the engine answers with the error
+     */
+    int32_t is_valid;
+} milepost_call;
 
 /**
  * Kind of a response
@@ -1574,6 +1605,28 @@ milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *end
 MILEPOST_NONNULL(1, 8, 9);
 
 /**
+ * Answers a parsed request with the answers that the host has given, or lets it wait, as
+ * `milepost_endpoint_handle_request` does
+ *
+ * The request stays with the host, which may free it after the call.
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * To free: `response` by `milepost_response_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_endpoint_handle_parsed(struct milepost_endpoint *endpoint,
+                                                  uint64_t now,
+                                                  uint64_t timeout,
+                                                  struct milepost_request *request,
+                                                  uint64_t *handle,
+                                                  struct milepost_response **response,
+                                                  struct milepost_error **error)
+MILEPOST_NONNULL(1, 4, 5, 6);
+
+/**
  * Imports a block message, in one commit, and then wakes the requests that it affects
  *
  * With an engine as `milepost_engine_import_block`: it is committed, and `summary` is what it
@@ -1967,6 +2020,24 @@ milepost_status_t milepost_engine_respond(const struct milepost_engine *engine,
 MILEPOST_NONNULL(1, 6);
 
 /**
+ * Answers a parsed request without waiting, with the answers that the host has given
+ *
+ * The request stays with the host, which may free it after the call.
+ *
+ * Threads: any number concurrently.
+ *
+ * To free: `response` by `milepost_response_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_engine_respond_parsed(const struct milepost_engine *engine,
+                                                 struct milepost_request *request,
+                                                 struct milepost_response **response,
+                                                 struct milepost_error **error)
+MILEPOST_NONNULL(1, 2, 3);
+
+/**
  * Returns the state of the chain in the storage
  *
  * Threads: any number concurrently.
@@ -2294,29 +2365,114 @@ MILEPOST_NONNULL(1, 2);
 void milepost_json_free(struct milepost_json *json);
 
 /**
- * Validates the body of a request; returns the error response to an invalid one
+ * Parses the body of a request; every body is a request, valid or not
  *
- * `response` is NULL after `MILEPOST_STATUS_OK` if the request is valid. For a batch with
- * invalid calls it is the array of their responses. `calls` is the number of calls in the
- * body, 0 if the body cannot be read. `settings` may be NULL for the defaults. `url_method` is
- * the method that the request's URL names; pass length 0 if it names none.
+ * `settings` may be NULL for the defaults; its limits should be those of the engine.
+ * `url_method` is the method that the request's URL names; pass length 0 if it names none.
  *
  * Threads: any number concurrently.
  *
- * To free: `response` by `milepost_response_free`.
+ * To free: `request` by `milepost_request_free`.
  *
  * May be NULL: `settings`, `error`.
  */
 MILEPOST_NODISCARD
-milepost_status_t milepost_request_validate(const struct milepost_settings *settings,
-                                            const uint8_t *body,
-                                            size_t body_len,
-                                            const uint8_t *url_method,
-                                            size_t url_method_len,
-                                            size_t *calls,
-                                            struct milepost_response **response,
-                                            struct milepost_error **error)
-MILEPOST_NONNULL(6, 7);
+milepost_status_t milepost_request_parse(const struct milepost_settings *settings,
+                                         const uint8_t *body,
+                                         size_t body_len,
+                                         const uint8_t *url_method,
+                                         size_t url_method_len,
+                                         struct milepost_request **request,
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(6);
+
+/**
+ * Number of calls; 0 if the body cannot be read, or is a batch that is invalid as a whole
+ *
+ * Threads: one at a time for each `request`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_request_calls(struct milepost_request *request,
+                                         size_t *calls,
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * A call by its index; its bytes are valid until the call is answered
+ *
+ * Threads: one at a time for each `request`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_request_call(struct milepost_request *request,
+                                        size_t index,
+                                        struct milepost_call *call,
+                                        struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
+
+/**
+ * Answers a valid call by the host, with this result as JSON
+ *
+ * The engine writes the envelope around it. The JSON is copied as it is, and has to be one
+ * value. An answer replaces the one before.
+ *
+ * Threads: one at a time for each `request`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_request_answer(struct milepost_request *request,
+                                          size_t index,
+                                          const uint8_t *result,
+                                          size_t result_len,
+                                          struct milepost_error **error)
+MILEPOST_NONNULL(1);
+
+/**
+ * Answers a valid call by the host, with this error object as JSON
+ *
+ * `kind` is that of the response, `MILEPOST_RESPONSE_KIND_...`, unless it is one of a batch.
+ *
+ * Threads: one at a time for each `request`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_request_refuse(struct milepost_request *request,
+                                          size_t index,
+                                          const uint8_t *rpc_error,
+                                          size_t rpc_error_len,
+                                          milepost_response_kind_t kind,
+                                          struct milepost_error **error)
+MILEPOST_NONNULL(1);
+
+/**
+ * The response to the calls that are invalid or of a method that nobody answers; NULL after
+ * `MILEPOST_STATUS_OK` if there are none
+ *
+ * For a batch it is the array of their responses.
+ *
+ * Threads: one at a time for each `request`.
+ *
+ * To free: `response` by `milepost_response_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_request_invalid(struct milepost_request *request,
+                                           struct milepost_response **response,
+                                           struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Frees a request, and with it all bytes that belong to it
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_request_free(struct milepost_request *request);
 
 /**
  * The body to send: compact JSON

@@ -102,9 +102,19 @@ export interface EndpointOptions {
   /** What checks blocks if `settings.verify` says so: of `loadVerifier` of `milepost/verifier`, one
    *  for each endpoint */
   verifier?: Verifier;
+  /** Methods beside those of the engine, by their names: `handleRequest` and `respond` call them, in
+   *  batches too, before the engine answers the other calls */
+  methods?: Record<string, HostMethod>;
   settings?: Settings;
   waitConfig?: WaitConfig;
 }
+
+/** Answers a call of a method of the host: with its result, which is written as JSON, or by throwing
+ *  a `MethodError`. Any other error is answered as `INTERNAL_ERROR`. */
+export type HostMethod = (
+  params: any,
+  call: { readonly id: RequestId; readonly signal: Platform<"AbortSignal"> | undefined },
+) => unknown;
 
 export interface RequestOptions {
   /** The method that the URL of the request names, if it names one: a body that names another is an
@@ -247,6 +257,8 @@ export class EndpointResponse<Result = RpcTransactionResponse> {
   /** Compact JSON in UTF-8 */
   readonly bytes: Bytes;
   readonly text: string;
+  /** What the errors are about, of all calls of a batch; the body is not parsed for it */
+  readonly errors: readonly CallError[];
   /** `result` for every batch, whatever its responses are */
   readonly kind: ResponseKind;
   /** Whether `kind` is `result`; the body is not parsed for it */
@@ -263,9 +275,27 @@ export class EndpointResponse<Result = RpcTransactionResponse> {
   readonly [Symbol.toStringTag]: "EndpointResponse";
 }
 
+/** An error of a call, with the values that it names */
+export interface CallError {
+  /** The place of the call in its batch; 0 without one */
+  readonly index: number;
+  /** `name` of the error, such as `HANDLER_ERROR` */
+  readonly name: string;
+  /** `name` of its cause, such as `UNKNOWN_TRANSACTION`; `null` if a method of the host gave it */
+  readonly cause: string | null;
+  /** The transaction or the block */
+  readonly hash: CryptoHash | null;
+  readonly height: bigint | null;
+  /** The shard that is not tracked */
+  readonly shardId: number | null;
+  /** The limit that is reached */
+  readonly limit: number | null;
+}
+
 /** A response in an array of the caller */
 export interface WrittenResponse {
   readonly kind: ResponseKind;
+  readonly errors: readonly CallError[];
   /** Number of bytes written; 0 if the array is too small */
   readonly written: number;
   /** The response in an array of its own if the caller's is too small */
@@ -522,6 +552,14 @@ export class ConfigError extends MilepostError {}
 /** The storage failed, or holds rows that the engine did not write; `path` names the call and the
  *  first key, in hex, and `cause` is the storage's own error */
 export class StorageError extends MilepostError {}
+/** What a method of the host throws to answer a call with this error object */
+export class MethodError extends Error {
+  /** `kind` is that of the response, unless it is one of a batch; default `handler` */
+  constructor(error: object, kind?: Exclude<ResponseKind, "result">);
+  readonly error: object;
+  readonly kind: Exclude<ResponseKind, "result">;
+  readonly name: string;
+}
 /** The caller broke the order of calls, or passed an invalid value */
 export class UsageError extends MilepostError {}
 /** The engine panicked, and the endpoint cannot be used any more; other endpoints are not

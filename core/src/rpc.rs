@@ -26,8 +26,8 @@ pub use error::{
 };
 pub use id::RequestId;
 pub use method::{Method, OtherMethod, method_names};
-pub(crate) use outcome::write_error_text;
 pub use outcome::{CallOutcome, Outcomes, write_error, write_result};
+pub(crate) use outcome::{write_error_text, write_shared_error};
 pub use params::{StatusRequest, TransactionRef};
 pub(crate) use response::{RESULT_PREFIX, response_suffix};
 

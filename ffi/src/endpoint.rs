@@ -7,9 +7,10 @@
 
 use core::fmt;
 
-use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState, WatchOptions};
+use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState, Response, WatchOptions};
 use milepost::import::ImportSettings;
 use milepost::primitives::CryptoHash;
+use milepost::rpc::Request;
 use milepost::status::Milestone;
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
@@ -22,6 +23,7 @@ use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::output::{BorrowedOutput, MILEPOST_TIMEOUT_NEVER, milepost_output};
 use crate::proof::proof_end;
+use crate::request::milepost_request;
 use crate::response::{ParsedResponse, milepost_milestone_t, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
@@ -46,6 +48,38 @@ enum RowSource {
     Engine(SharedValue<milepost_engine>),
     /// Where the host has them, which imports with these settings
     Host(ImportSettings),
+}
+
+impl EndpointState {
+    /// Answers a request, or lets it wait
+    fn handle_request(
+        &mut self,
+        now: u64,
+        timeout: u64,
+        request: Request,
+    ) -> Result<RequestState<Response, RequestHandle>, CallError> {
+        let Self { endpoint, rows, .. } = self;
+        let own_timeout = (timeout != MILEPOST_TIMEOUT_DEFAULT).then_some(timeout);
+        let RowSource::Engine(engine) = rows else {
+            let options = RequestOptions::default().with_timeout(own_timeout);
+            let handle = endpoint.handle_request(now, request, options, ());
+            if timeout == 0 {
+                // Its deadline has come, so it never waits.
+                endpoint.handle_timeout(now);
+            }
+            return Ok(RequestState::Pending(handle));
+        };
+        let snapshot = engine.snapshot()?;
+        Ok(match engine.engine().respond(request, &snapshot) {
+            RequestState::Ready(response) => RequestState::Ready(response),
+            RequestState::Pending(pending) if timeout == 0 => {
+                RequestState::Ready(pending.expire(&snapshot))
+            }
+            RequestState::Pending(pending) => {
+                RequestState::Pending(endpoint.handle_pending(now, pending, own_timeout, ()))
+            }
+        })
+    }
 }
 
 impl fmt::Debug for EndpointState {
@@ -121,28 +155,32 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let EndpointState { endpoint, rows, .. } = &mut *endpoint;
-        let request = endpoint.engine().parse(body, url_method);
-        let own_timeout = (timeout != MILEPOST_TIMEOUT_DEFAULT).then_some(timeout);
-        let RowSource::Engine(engine) = rows else {
-            let options = RequestOptions::default().with_timeout(own_timeout);
-            handle.write(endpoint.handle_request(now, request, options, ()).to_bits());
-            if timeout == 0 {
-                // Its deadline has come, so it never waits.
-                endpoint.handle_timeout(now);
-            }
-            return Ok(());
-        };
-        let snapshot = engine.snapshot()?;
-        match engine.engine().respond(request, &snapshot) {
+        let request = endpoint.endpoint.engine().parse(body, url_method);
+        match endpoint.handle_request(now, timeout, request)? {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
-            RequestState::Pending(pending) if timeout == 0 => {
-                response.write(ParsedResponse::new(pending.expire(&snapshot)));
-            }
-            RequestState::Pending(pending) => {
-                let pending = endpoint.handle_pending(now, pending, own_timeout, ());
-                handle.write(pending.to_bits());
-            }
+            RequestState::Pending(pending) => handle.write(pending.to_bits()),
+        }
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Answers a parsed request with the answers that the host has given, or lets it wait, as
+    /// `milepost_endpoint_handle_request` does
+    ///
+    /// The request stays with the host, which may free it after the call.
+    fn milepost_endpoint_handle_parsed(
+        endpoint: *mut milepost_endpoint,
+        now: u64,
+        timeout: u64,
+        request: *mut milepost_request,
+        handle: *mut u64,
+        response: *mut *mut milepost_response,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        match endpoint.handle_request(now, timeout, request.request.clone())? {
+            RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
+            RequestState::Pending(pending) => handle.write(pending.to_bits()),
         }
         Ok(())
     }

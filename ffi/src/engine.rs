@@ -11,6 +11,7 @@ use milepost::archive::ArchiveLookup;
 use milepost::config::ConfigImport;
 use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, BlockVerifier, ImportSettings, ImportSummary, VerifyMode};
+use milepost::rpc::Request;
 use milepost::storage::{Snapshot, run};
 
 use crate::archive_status::ArchiveStatus;
@@ -21,6 +22,7 @@ use crate::engine_archive::{EngineArchive, EngineRows};
 use crate::engine_storage::{EngineStorage, StorageKind};
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
+use crate::request::milepost_request;
 use crate::response::{ParsedResponse, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
@@ -112,13 +114,8 @@ impl EngineState {
 }
 
 /// Answers a request without waiting
-fn respond(
-    engine: &Engine,
-    body: &[u8],
-    url_method: Option<&str>,
-    snapshot: &impl Snapshot,
-) -> Response {
-    match engine.respond(engine.parse(body, url_method), snapshot) {
+fn respond(engine: &Engine, request: Request, snapshot: &impl Snapshot) -> Response {
+    match engine.respond(request, snapshot) {
         RequestState::Ready(response) => response,
         RequestState::Pending(pending) => pending.expire(snapshot),
     }
@@ -235,7 +232,25 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let answered = respond(&engine.engine(), body, url_method, &engine.snapshot()?);
+        let core = engine.engine();
+        let answered = respond(&core, core.parse(body, url_method), &engine.snapshot()?);
+        response.write(ParsedResponse::new(answered));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Answers a parsed request without waiting, with the answers that the host has given
+    ///
+    /// The request stays with the host, which may free it after the call.
+    fn milepost_engine_respond_parsed(
+        engine: *const milepost_engine,
+        request: *mut milepost_request,
+        response: *mut *mut milepost_response,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let parsed = request.request.clone();
+        let answered = respond(&engine.engine(), parsed, &engine.snapshot()?);
         response.write(ParsedResponse::new(answered));
         Ok(())
     }

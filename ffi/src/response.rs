@@ -237,6 +237,23 @@ const fn kind_number(kind: ResponseKind) -> milepost_response_kind_t {
     }
 }
 
+/// The kind of this number
+///
+/// # Errors
+///
+/// It is none of an error.
+pub(crate) fn kind_of_number(number: milepost_response_kind_t) -> Result<ResponseKind, CallError> {
+    Ok(match number {
+        MILEPOST_RESPONSE_KIND_REQUEST_VALIDATION => ResponseKind::RequestValidation,
+        MILEPOST_RESPONSE_KIND_TIMEOUT => ResponseKind::Timeout,
+        MILEPOST_RESPONSE_KIND_SKIPPED_BLOCK => ResponseKind::SkippedBlock,
+        MILEPOST_RESPONSE_KIND_HANDLER => ResponseKind::Handler,
+        MILEPOST_RESPONSE_KIND_INTERNAL => ResponseKind::Internal,
+        MILEPOST_RESPONSE_KIND_UNAVAILABLE => ResponseKind::Unavailable,
+        _ => return Err(CallError::invalid_enum("kind of an error", number)),
+    })
+}
+
 ffi_function! {
     /// The body to send: compact JSON
     fn milepost_response_body(

@@ -47,7 +47,8 @@ static void fill(call *self, fixture *fixture, const function *function) {
                 }
                 break;
             case CHOICE:
-                argument->number = 1;
+                /* A setting, and the kind of an error. */
+                argument->number = 3;
                 break;
             case HASH:
                 argument->pointer = &fixture->hash;

@@ -42,6 +42,7 @@ typedef enum handle {
     IMPORT_SUMMARY,
     JSON,
     MESSAGE_BUILDER,
+    REQUEST,
     RESPONSE,
     SETTINGS,
     TRANSACTION,
@@ -239,6 +240,7 @@ static void set_up(fixture *self) {
     milepost_hash proof_block;
     int32_t is_complete;
     milepost_message_builder *builder;
+    milepost_request *request;
     milepost_response *response;
     milepost_settings *settings;
     milepost_transaction *transaction;
@@ -270,6 +272,8 @@ static void set_up(fixture *self) {
     }
     must(milepost_engine_respond(engine, bytes(PENDING), pending_len, NULL, 0, &response, NULL),
          "respond");
+    must(milepost_request_parse(NULL, bytes(PENDING), pending_len, NULL, 0, &request, NULL),
+         "request");
     must(milepost_message_builder_new(7, &self->hash, &self->hash, &self->hash, &self->hash, 80,
                                       &builder, NULL),
          "builder");
@@ -292,6 +296,7 @@ static void set_up(fixture *self) {
     self->handles[IMPORT_SUMMARY] = summary;
     self->handles[JSON] = json;
     self->handles[MESSAGE_BUILDER] = builder;
+    self->handles[REQUEST] = request;
     self->handles[RESPONSE] = response;
     self->handles[SETTINGS] = settings;
     self->handles[TRANSACTION] = transaction;

@@ -155,26 +155,79 @@ static void transactions_are_decoded(void) {
     milepost_error_free(error);
 }
 
+/* Parses a request; returns the response to what is invalid in it, or NULL */
+static milepost_response *invalid_in(const char *body, size_t expected_calls) {
+    milepost_request *request;
+    milepost_response *response;
+    size_t calls;
+    OK(milepost_request_parse(NULL, (const uint8_t *)body, strlen(body), NULL, 0, &request, NULL));
+    OK(milepost_request_calls(request, &calls, NULL));
+    CHECK(calls == expected_calls);
+    OK(milepost_request_invalid(request, &response, NULL));
+    milepost_request_free(request);
+    return response;
+}
+
 static void requests_are_validated(void) {
     milepost_response *response;
     milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
-    size_t calls, len;
-    OK(milepost_request_validate(NULL, TEXT(REQUEST), NULL, 0, &calls, &response, NULL));
-    CHECK(calls == 1 && response == NULL);
-    OK(milepost_request_validate(NULL, TEXT("{\"method\":\"block\",\"id\":1}"), NULL, 0, &calls,
-                                 &response, NULL));
+    size_t len;
+    CHECK(invalid_in(REQUEST, 1) == NULL);
+    response = invalid_in("{\"method\":\"block\",\"id\":1}", 1);
     OK(milepost_response_rpc_error(response, &rpc_error, NULL));
-    CHECK(calls == 1 && same(rpc_error.cause, "METHOD_NOT_FOUND") &&
+    CHECK(same(rpc_error.cause, "METHOD_NOT_FOUND") &&
           same(rpc_error.info, "{\"method_name\":\"block\"}"));
     milepost_response_free(response);
-    OK(milepost_request_validate(NULL, TEXT("[1,{\"method\":\"tx\"}]"), NULL, 0, &calls, &response,
-                                 NULL));
+    response = invalid_in("[1,{\"method\":\"tx\"}]", 2);
     OK(milepost_response_batch_len(response, &len, NULL));
-    CHECK(calls == 2 && len == 2);
+    CHECK(len == 2);
     milepost_response_free(response);
-    OK(milepost_request_validate(NULL, TEXT("{"), NULL, 0, &calls, &response, NULL));
-    CHECK(calls == 0 && response != NULL);
+    response = invalid_in("{", 0);
+    CHECK(response != NULL);
     milepost_response_free(response);
+}
+
+static void a_host_answers_calls_of_its_own(void) {
+    milepost_engine *engine;
+    milepost_endpoint *endpoint;
+    milepost_request *request;
+    milepost_response *response;
+    milepost_call call = {.size = sizeof call};
+    milepost_bytes body;
+    uint64_t handle;
+    size_t len;
+    OK(milepost_request_parse(NULL,
+                              TEXT("[{\"id\":[1],\"method\":\"echo\",\"params\":{\"x\": 1}},"
+                                   "{\"method\":\"tx\",\"id\":2},"
+                                   "{\"id\":\"c\",\"method\":\"gone\"}]"),
+                              NULL, 0, &request, NULL));
+    OK(milepost_request_call(request, 0, &call, NULL));
+    CHECK(call.is_valid == 1 && same(call.id, "[1]") && same(call.other_method, "echo") &&
+          same(call.other_params, "{\"x\": 1}"));
+    OK(milepost_request_answer(request, 0, call.other_params.data, call.other_params.len, NULL));
+    OK(milepost_request_call(request, 1, &call, NULL));
+    CHECK(call.is_valid == 0 && call.other_method.len == 0);
+    CHECK(milepost_request_answer(request, 1, TEXT("1"), NULL) == MILEPOST_STATUS_USAGE);
+    CHECK(milepost_request_answer(request, 3, TEXT("1"), NULL) == MILEPOST_STATUS_INDEX);
+    CHECK(milepost_request_answer(request, 2, TEXT("1,2"), NULL) == MILEPOST_STATUS_SYNTAX);
+    CHECK(milepost_request_refuse(request, 2, TEXT("{}"), 1, NULL) == MILEPOST_STATUS_ENUM);
+    OK(milepost_request_refuse(request, 2, TEXT("{\"code\":-1}"), MILEPOST_RESPONSE_KIND_HANDLER,
+                               NULL));
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_engine_respond_parsed(engine, request, &response, NULL));
+    OK(milepost_response_body(response, &body, NULL));
+    CHECK(contains(body, "[{\"jsonrpc\":\"2.0\",\"result\":{\"x\": 1},\"id\":[1]},{") &&
+          contains(body, "},{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-1},\"id\":\"c\"}]"));
+    OK(milepost_response_batch_len(response, &len, NULL));
+    CHECK(len == 3);
+    milepost_response_free(response);
+    OK(milepost_endpoint_new(engine, NULL, &endpoint, NULL));
+    OK(milepost_endpoint_handle_parsed(endpoint, 0, 0, request, &handle, &response, NULL));
+    CHECK(handle == 0 && response != NULL);
+    milepost_response_free(response);
+    milepost_request_free(request);
+    milepost_endpoint_free(endpoint);
+    milepost_engine_free(engine);
 }
 
 static void check_kind(milepost_response *response, milepost_response_kind_t expected) {
@@ -511,6 +564,7 @@ int main(void) {
     transactions_are_decoded();
     requests_are_validated();
     errors_are_data();
+    a_host_answers_calls_of_its_own();
     endpoints_wait_cancel_and_shut_down();
     requests_have_timeouts_of_their_own();
     errors_have_details();

@@ -30,11 +30,9 @@ int main(int argc, char **argv) {
     }
     if (strcmp(defect, "inside") == 0) {
         /* The library reads it. */
-        size_t calls;
-        milepost_response *response;
+        milepost_request *request;
         free(text);
-        return milepost_request_validate(NULL, (const uint8_t *)text, 64, NULL, 0, &calls,
-                                         &response, NULL);
+        return milepost_request_parse(NULL, (const uint8_t *)text, 64, NULL, 0, &request, NULL);
     }
     if (strcmp(defect, "undefined") == 0) {
         volatile int number = INT_MAX;

@@ -275,10 +275,19 @@ void test_inputs() {
     EXPECT(engine.chain_status()->head->height == 7 &&
            engine.chain_status()->protocol_version == 80);
 
-    Validation validation = validate(REQUEST).value();
-    EXPECT(validation.calls == 1 && !validation.response);
-    validation = validate("[]").value();
-    EXPECT(validation.response.body().ok());
+    Request request = Request::parse(REQUEST).value();
+    EXPECT(request.calls().value() == 1 && !request.invalid().value());
+    request = Request::parse("[]").value();
+    EXPECT(request.calls().value() == 0 && request.invalid()->body().ok());
+    request = Request::parse("{\"id\":7,\"method\":\"echo\",\"params\":[1]}").value();
+    Call call = request.call(0).value();
+    EXPECT(call.is_valid && call.id == "7" && call.other_method == "echo" &&
+           call.other_params == "[1]");
+    EXPECT(request.answer(0, call.other_params).ok());
+    EXPECT(engine.respond(request)->body().value() ==
+           "{\"jsonrpc\":\"2.0\",\"result\":[1],\"id\":7}");
+    EXPECT(request.refuse(0, "{\"code\":-1}", ResponseKind::Internal).ok());
+    EXPECT(engine.respond(request)->kind().value() == ResponseKind::Internal);
 
     EXPECT(version_number() == MILEPOST_VERSION_NUMBER && version_text().size() >= 5);
 }

@@ -16,6 +16,7 @@ use milepost::storage::{BlockPoint, Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::json::{List, Object};
 use crate::packed_rows::{archive_key, encode_archive_rows};
 use crate::{Config, Endpoint, EngineError};
 
@@ -163,18 +164,20 @@ impl EndpointArchive {
     pub(crate) fn status(&self) -> String {
         let progress = self.progress();
         let archived = progress.heights.iter().last();
-        let archived = archived.map_or("null".to_owned(), |range| range.end().to_string());
-        let (open, kept_from) = (progress.open.len(), self.kept_from);
-        let complete: Vec<String> = progress
-            .complete_heights()
-            .iter()
-            .map(|range| format!("[{},{}]", range.start(), range.end()))
-            .collect();
-        format!(
-            r#"{{"archivedHeight":{archived},"complete":[{}],"openTransactions":{open},"keptFrom":{kept_from},"evictedBlocks":{}}}"#,
-            complete.join(","),
-            self.evicted_blocks
-        )
+        let mut complete = List::new();
+        for range in progress.complete_heights().iter() {
+            let mut ends = List::new();
+            ends.push(&range.start().to_string());
+            ends.push(&range.end().to_string());
+            complete.push(&ends.end());
+        }
+        let mut object = Object::new();
+        object.number("archivedHeight", archived.map(|range| *range.end()));
+        object.json("complete", &complete.end());
+        object.number("openTransactions", Some(progress.open.len() as u64));
+        object.number("keptFrom", Some(self.kept_from));
+        object.number("evictedBlocks", Some(self.evicted_blocks));
+        object.end()
     }
 }
 

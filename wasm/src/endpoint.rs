@@ -9,13 +9,14 @@ use milepost::endpoint::{
     ResponseBody, WaitMode,
 };
 use milepost::import::ImportSettings;
+use milepost::rpc::{Request, ResponseKind, RpcError};
 use milepost::storage::{MemoryStorage, Row, Storage as _};
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::archive::EndpointArchive;
-use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer};
+use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer, kind_of_number};
 use crate::{Config, EngineError, json, packed_rows};
 
 /// The engine, its pending requests, and a storage in memory if the host has none
@@ -35,6 +36,8 @@ pub struct Endpoint {
     output: Output,
     /// Rows that are handed in next
     pub(crate) rows: Vec<Option<Row>>,
+    /// Parsed requests of which the host answers calls, by their slots
+    parsed: Vec<Option<Request>>,
 }
 
 /// Kinds of [`Output`]
@@ -82,6 +85,7 @@ impl Endpoint {
             handle: RequestHandle::from_bits(0),
             output: Output::Timeout(None),
             rows: Vec::new(),
+            parsed: Vec::new(),
         }
     }
 
@@ -91,8 +95,8 @@ impl Endpoint {
         self.request.reserve(length)
     }
 
-    /// Address of the table that describes the last response: its kind, and address and length of
-    /// each of its chunks. The address never changes.
+    /// Address of the table that describes the last response: its kind, address and length of each
+    /// of its chunks, and the number of its errors. The address never changes.
     pub fn response_table(&self) -> *const u32 {
         self.response.table()
     }
@@ -110,8 +114,54 @@ impl Endpoint {
         now: f64,
         timeout: Option<f64>,
     ) -> usize {
+        let request = self.inner.engine().parse(self.request.bytes(length), url_method.as_deref());
+        self.handle_parsed_request(request, now, timeout)
+    }
+
+    /// Parses the request in the request buffer and keeps it for the host, which answers calls of
+    /// methods that the engine does not have; returns its slot and these calls as JSON text
+    pub fn parse_request(&mut self, length: usize, url_method: Option<String>) -> String {
+        let body = self.request.bytes(length);
+        let mut request = self.inner.engine().parse(body, url_method.as_deref());
+        let calls = json::other_calls(&mut request, body);
+        let slot = self.parsed.iter().position(Option::is_none).unwrap_or(self.parsed.len());
+        match self.parsed.get_mut(slot) {
+            Some(free) => *free = Some(request),
+            None => self.parsed.push(Some(request)),
+        }
+        format!(r#"{{"slot":{slot},"calls":{calls}}}"#)
+    }
+
+    /// Answers a call of a parsed request: with the JSON of its result, or with that of an error and
+    /// the number of the kind of a response with it
+    pub fn answer_call(&mut self, slot: usize, index: usize, json: String, kind: u32) {
+        let Some(Some(request)) = self.parsed.get_mut(slot) else { return };
+        let answer = match kind_of_number(kind) {
+            ResponseKind::Result => Ok(json.as_bytes().into()),
+            kind => Err(RpcError::Host { json, kind, unreached: None }),
+        };
+        if let Some(call) = request.calls_mut().nth(index) {
+            call.answer(answer);
+        }
+    }
+
+    /// Handles a parsed request, as [`handle_request`](Self::handle_request) does; without a time it
+    /// is dropped
+    pub fn handle_parsed(&mut self, slot: usize, now: Option<f64>, timeout: Option<f64>) -> usize {
+        let request = self.parsed.get_mut(slot).and_then(Option::take);
+        match (request, now) {
+            (Some(request), Some(now)) => self.handle_parsed_request(request, now, timeout),
+            _ => 0,
+        }
+    }
+
+    /// The errors in the last response as JSON text
+    pub fn response_errors(&self) -> String {
+        self.response.errors()
+    }
+
+    fn handle_parsed_request(&mut self, request: Request, now: f64, timeout: Option<f64>) -> usize {
         let engine = self.inner.engine();
-        let request = engine.parse(self.request.bytes(length), url_method.as_deref());
         let (now, timeout) = (milliseconds(now), timeout.map(milliseconds));
         if let Some(storage) = &self.storage {
             match engine.respond_chunks(request, storage, MIN_CHUNKED_LEN) {

@@ -9,6 +9,8 @@ use core::ops::Deref as _;
 use milepost::endpoint::ResponseBody;
 use milepost::rpc::ResponseKind;
 
+use crate::json;
+
 /// A shorter result is joined with its envelope: one small copy is faster than keeping a row
 pub(crate) const MIN_CHUNKED_LEN: usize = 4 << 10;
 
@@ -20,8 +22,8 @@ const MAX_RETAINED_CAPACITY: usize = 64 << 10;
 /// Chunks of a response, at most
 const CHUNKS: usize = 4;
 
-/// The kind of the response, then address and length of each of its chunks
-type Table = [u32; 1 + 2 * CHUNKS];
+/// The kind of the response, address and length of each of its chunks, the number of its errors
+type Table = [u32; 2 + 2 * CHUNKS];
 
 /// Holds the last response until the next one replaces it
 #[derive(Debug, Default)]
@@ -34,21 +36,31 @@ pub(crate) struct ResponseBuffer {
 impl ResponseBuffer {
     /// Stores a response and returns its length in bytes
     pub(crate) fn store(&mut self, body: ResponseBody) -> usize {
-        let (kind, chunks): (_, [&[u8]; CHUNKS]) = match self.body.insert(body) {
+        let body = self.body.insert(body);
+        let kind = body.kind();
+        let (errors, chunks): (_, [&[u8]; CHUNKS]) = match body {
             ResponseBody::Contiguous(response) => {
-                (response.kind(), [&response.body, &[], &[], &[]])
+                (response.outcomes.errors().count(), [&response.body, &[], &[], &[]])
             }
-            ResponseBody::Chunks(chunks) => {
-                (ResponseKind::Result, chunks.each_ref().map(|chunk| chunk.deref()))
-            }
+            ResponseBody::Chunks(chunks) => (0, chunks.each_ref().map(|chunk| chunk.deref())),
         };
-        let [number, entries @ ..] = &mut *self.table;
+        let [number, entries @ .., error_count] = &mut *self.table;
         *number = kind_number(kind);
+        // No more than a batch has calls.
+        *error_count = errors as u32;
         for (chunk, entry) in chunks.iter().zip(entries.as_chunks_mut().0) {
             // Addresses and lengths in an instance have 32 bits.
             *entry = [chunk.as_ptr().expose_provenance() as u32, chunk.len() as u32];
         }
         chunks.iter().map(|chunk| chunk.len()).sum()
+    }
+
+    /// The errors in the last response as JSON text
+    pub(crate) fn errors(&self) -> String {
+        match &self.body {
+            Some(ResponseBody::Contiguous(response)) => json::errors(&response.outcomes),
+            Some(ResponseBody::Chunks(_)) | None => "[]".to_owned(),
+        }
     }
 
     /// Address of the table that describes the last response
@@ -90,6 +102,19 @@ const fn kind_number(kind: ResponseKind) -> u32 {
     }
 }
 
+/// The kind of a number, as JavaScript passes it
+pub(crate) const fn kind_of_number(number: u32) -> ResponseKind {
+    match number {
+        0 => ResponseKind::Result,
+        1 => ResponseKind::RequestValidation,
+        2 => ResponseKind::Timeout,
+        3 => ResponseKind::SkippedBlock,
+        5 => ResponseKind::Internal,
+        6 => ResponseKind::Unavailable,
+        _ => ResponseKind::Handler,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use milepost::endpoint::Response;
@@ -106,7 +131,7 @@ mod tests {
         let length = response.body.len();
         assert_eq!(buffer.store(ResponseBody::Contiguous(response)), length);
         assert_eq!(buffer.table(), table);
-        let lengths = buffer.table[1..].chunks(2).map(|entry| entry[1]);
+        let lengths = buffer.table[1..9].chunks(2).map(|entry| entry[1]);
         assert_eq!((buffer.table[0], lengths.collect()), (1, vec![length as u32, 0, 0, 0]));
     }
 

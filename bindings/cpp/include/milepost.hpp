@@ -16,6 +16,7 @@
 #include "milepost/handle.hpp"
 #include "milepost/message_builder.hpp"
 #include "milepost/proof.hpp"
+#include "milepost/request.hpp"
 #include "milepost/response.hpp"
 #include "milepost/result.hpp"
 #include "milepost/storage.hpp"

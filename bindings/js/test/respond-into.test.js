@@ -25,7 +25,7 @@ before(async () => {
 /** Asserts that `into` starts with the expected response, and that the bytes after it were not
  *  changed */
 function assertWritten(into, result) {
-  assert.deepEqual(result, { kind: "result", written: expected.length, overflow: null });
+  assert.deepEqual(result, { kind: "result", errors: [], written: expected.length, overflow: null });
   assert.equal(text(into.slice(0, result.written)), text(expected));
   assert.ok(into.subarray(result.written).every((byte) => byte === FILL));
 }

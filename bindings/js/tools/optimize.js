@@ -17,16 +17,18 @@ const FEATURES = [
   "sign-ext",
 ].map((feature) => `--enable-${feature}`);
 
-/** Without names and the producers; with `-g`, the names stay */
-const STRIP = ["--strip-debug", "--strip-producers"];
+/** Without names, the producers and the list of features; with `-g`, the names stay */
+const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];
 
 /** Optimizes the module in the file `from` into the file `to` */
 export async function optimize(from, to, options = STRIP) {
   await promisify(execFile)(process.execPath, [
     program,
     from,
-    "-O2",
+    "-Os",
     "--converge",
+    // Twice the default, for 0.1 kB less.
+    "--always-inline-max-function-size=4",
     // Inlining larger functions into their only caller saves a call but adds 0.8 kB after gzip.
     "--one-caller-inline-max-function-size=20",
     // Does not split data at its zeros, which gzip compresses better: 1.7 kB less.

@@ -156,7 +156,7 @@ impl Engine {
                     .map(ResponseBody::Contiguous);
             }
             Err(rpc_error) => {
-                let response = Response::error(&call.id, *rpc_error);
+                let response = Response::shared_error(&call.id, rpc_error);
                 return RequestState::Ready(ResponseBody::Contiguous(response));
             }
         };

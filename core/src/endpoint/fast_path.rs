@@ -6,7 +6,7 @@
 //! storage that fails is not asked again: the request fails as it would on the slow path. Only for
 //! an unknown block or configuration, the two rows of the chain are read a second time.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -122,7 +122,7 @@ pub(super) fn write(
     settings: &Settings,
     snapshot: &(impl Snapshot + ?Sized),
     out: &mut Vec<u8>,
-) -> FastResult<(usize, Option<Box<RpcError>>)> {
+) -> FastResult<(usize, Option<Arc<RpcError>>)> {
     let (start, mut value_end) = (out.len(), 0);
     let mut write = |slice: Option<RowSlice<'_>>| {
         let Some(slice) = slice else { return };
@@ -166,8 +166,8 @@ pub(super) fn write(
 /// The error of a storage that failed to read this key
 #[cold]
 #[inline(never)]
-fn read_error(error: Error, key: &Key) -> Box<RpcError> {
-    Box::new(RpcError::Internal { error: failed_read(error, "get", &[*key]) })
+fn read_error(error: Error, key: &Key) -> Arc<RpcError> {
+    Arc::new(RpcError::Internal { error: failed_read(error, "get", &[*key]) })
 }
 
 /// Appends the response to a call that failed
@@ -175,9 +175,9 @@ fn read_error(error: Error, key: &Key) -> Box<RpcError> {
 #[inline(never)]
 fn write_failure(
     id: &RequestId,
-    error: Box<RpcError>,
+    error: Arc<RpcError>,
     out: &mut Vec<u8>,
-) -> (usize, Option<Box<RpcError>>) {
+) -> (usize, Option<Arc<RpcError>>) {
     (write_error_text(id, &error, out), Some(error))
 }
 
@@ -203,7 +203,7 @@ fn transaction_key(request: &StatusRequest) -> Key {
 fn config_height(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Option<BlockHeight>, Box<RpcError>> {
+) -> Result<Option<BlockHeight>, Arc<RpcError>> {
     let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
     else {
         return Ok(None);
@@ -251,7 +251,7 @@ impl FastPath {
         call: &MethodCall,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<FastResult<Self>, Box<RpcError>> {
+    ) -> Result<FastResult<Self>, Arc<RpcError>> {
         let key = match &call.method {
             Method::TransactionStatus(request) => Some(transaction_key(request)),
             Method::ProtocolConfig(reference) => {

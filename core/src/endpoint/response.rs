@@ -3,6 +3,7 @@
 //! A response is the body of a JSON-RPC response together with the outcome of each call, so that no
 //! host has to read the body. Large results can be sent from the row that holds them.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::ops::{Deref, Range};
@@ -67,8 +68,12 @@ impl Response {
 
     /// The response with this error
     pub fn error(id: &RequestId, error: RpcError) -> Self {
+        Self::shared_error(id, Arc::new(error))
+    }
+
+    pub(super) fn shared_error(id: &RequestId, error: Arc<RpcError>) -> Self {
         let mut body = Vec::new();
-        let outcome = rpc::write_error(id, error, &mut body);
+        let outcome = rpc::write_shared_error(id, error, &mut body);
         Self { body, outcomes: Outcomes::one(outcome) }
     }
 

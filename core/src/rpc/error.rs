@@ -6,7 +6,6 @@
 //! "InternalError happened during serializing InternalError"; and `TIMEOUT_ERROR` without a cause
 //! has no `info`, as in the interface and in nodes before 2.14, where 2.14 can write `null`.
 
-use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -416,56 +415,51 @@ impl RpcError {
     }
 
     /// The text of an error that has one
-    fn message(&self) -> Cow<'_, str> {
+    fn message(&self) -> String {
         match self {
             Self::Parse { error } if error.path().starts_with(PARAMS) => {
-                format!("Failed parsing args: {error}").into()
+                format!("Failed parsing args: {error}")
             }
-            Self::Parse { error } | Self::Internal { error } => error.to_string().into(),
+            Self::Parse { error } | Self::Internal { error } => error.to_string(),
             Self::NoConfig { height, first } => {
-                let from = match first {
-                    None => String::new(),
-                    Some(first) => format!(", the first one starts at {first}"),
-                };
+                let from = first.map(|first| format!(", the first one starts at {first}"));
+                let from = from.unwrap_or_default();
                 format!(
                     "no protocol configuration is in force at height {height}{from}: import the \
                      one of this height"
                 )
-                .into()
             }
             Self::OverLimit { pending, limit, calls, .. } => format!(
                 "too many pending requests: {pending} of {limit}, and this one needs {calls}"
-            )
-            .into(),
+            ),
             Self::Stopping { .. } => "the service stops".into(),
-            Self::Unavailable { message, .. } => message.as_str().into(),
-            _ => "".into(),
+            Self::Unavailable { message, .. } => message.clone(),
+            _ => String::new(),
         }
     }
 
     fn write_data(&self, out: &mut Vec<u8>) {
-        let text: Cow<'_, str> = match self {
+        let text = match self {
             Self::InvalidTransaction { reason, .. } => {
-                put(out, &[r#"{"TxExecutionError":{"InvalidTxError":"#, &reason.to_json(), "}}"]);
-                return;
+                put(out, &[r#"{"TxExecutionError":{"InvalidTxError":"#]);
+                reason.write(out);
+                return put(out, &["}}"]);
             }
             Self::Parse { .. } | Self::NoConfig { .. } => self.message(),
             Self::MethodNotFound { method } => match method.as_str() {
                 "EXPERIMENTAL_light_client_proof" | "light_client_proof" => {
-                    [method, NO_BLOCK_PROOF].concat().into()
+                    [method, NO_BLOCK_PROOF].concat()
                 }
-                _ => method.as_str().into(),
+                _ => method.clone(),
             },
             Self::DoesNotTrackShard { .. } => "Node doesn't track this shard. Cannot determine \
                                                whether the transaction is valid"
                 .into(),
-            Self::RequestRouted { hash } => {
-                format!("Transaction with hash {hash} was routed").into()
-            }
-            Self::UnknownTransaction { hash } => format!("Transaction {hash} doesn't exist").into(),
+            Self::RequestRouted { hash } => format!("Transaction with hash {hash} was routed"),
+            Self::UnknownTransaction { hash } => format!("Transaction {hash} doesn't exist"),
             Self::Timeout { .. } => "Timeout".into(),
             Self::UnknownBlock { block, .. } => {
-                format!("Block Not Found: {}", block.unknown_text()).into()
+                ["Block Not Found: ", &block.unknown_text()].concat()
             }
             Self::Internal { .. }
             | Self::OverLimit { .. }
@@ -473,7 +467,7 @@ impl RpcError {
             | Self::Unavailable { .. }
             | Self::Host { .. } => {
                 let text = "The node reached its limits. Try again later. More details: ";
-                [text, &self.message()].concat().into()
+                [text, &self.message()].concat()
             }
         };
         write_string(&text, out);
@@ -481,16 +475,19 @@ impl RpcError {
 }
 
 impl InvalidTransaction {
-    /// The `InvalidTxError` as compact JSON with sorted keys
-    fn to_json(&self) -> Cow<'_, str> {
+    /// Appends the `InvalidTxError` as compact JSON with sorted keys
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Expired => "\"Expired\"".into(),
-            Self::InvalidSignature => "\"InvalidSignature\"".into(),
-            Self::InvalidNonce { access_key, transaction } => format!(
-                r#"{{"InvalidNonce":{{"ak_nonce":{access_key},"tx_nonce":{transaction}}}}}"#
-            )
-            .into(),
-            Self::Rule { json } => json.as_str().into(),
+            Self::Expired => put(out, &["\"Expired\""]),
+            Self::InvalidSignature => put(out, &["\"InvalidSignature\""]),
+            Self::InvalidNonce { access_key, transaction } => {
+                let (used, own) = (access_key.to_string(), transaction.to_string());
+                put(
+                    out,
+                    &[r#"{"InvalidNonce":{"ak_nonce":"#, &used, r#","tx_nonce":"#, &own, "}}"],
+                );
+            }
+            Self::Rule { json } => put(out, &[json]),
         }
     }
 }

@@ -4,10 +4,10 @@
 //! A host chooses a status, counts and logs by these values and never reads the body. An outcome
 //! is made where the response is written, so the two cannot differ.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::slice;
 
 use super::response::{RESULT_PREFIX, write_suffix};
 use super::{RequestId, ResponseKind, RpcError};
@@ -34,14 +34,14 @@ pub struct CallOutcome {
     pub response: Range<usize>,
     /// The place of its result, or of its error, in the body
     pub value: Range<usize>,
-    /// The error, if there is no result; boxed, so that results are small
-    pub error: Option<Box<RpcError>>,
+    /// The error, if there is no result
+    pub error: Option<Arc<RpcError>>,
 }
 
 impl CallOutcome {
     /// Of a response of this length, whose result or error ends here
     #[inline]
-    pub(crate) const fn new(len: usize, value_end: usize, error: Option<Box<RpcError>>) -> Self {
+    pub(crate) const fn new(len: usize, value_end: usize, error: Option<Arc<RpcError>>) -> Self {
         let start = if error.is_some() { ERROR_PREFIX.len() } else { RESULT_PREFIX.len() };
         Self { response: 0..len, value: start..value_end, error }
     }
@@ -102,7 +102,7 @@ impl Outcomes {
 
     /// The outcomes, in the order of the calls
     pub fn iter(&self) -> impl Iterator<Item = &CallOutcome> {
-        [&self.first].into_iter().chain(self.others.iter().flat_map(|others| others.iter()))
+        slice::from_ref(&self.first).iter().chain(self.others.as_deref().unwrap_or_default())
     }
 
     /// The errors, in the order of the calls
@@ -162,9 +162,18 @@ pub fn write_result(
 /// );
 /// ```
 pub fn write_error(id: &RequestId, error: RpcError, out: &mut Vec<u8>) -> CallOutcome {
+    write_shared_error(id, Arc::new(error), out)
+}
+
+/// The same with an error that others have too
+pub(crate) fn write_shared_error(
+    id: &RequestId,
+    error: Arc<RpcError>,
+    out: &mut Vec<u8>,
+) -> CallOutcome {
     let start = out.len();
     let value_end = write_error_text(id, &error, out) - start;
-    CallOutcome::new(out.len() - start, value_end, Some(Box::new(error)))
+    CallOutcome::new(out.len() - start, value_end, Some(error))
 }
 
 /// Appends the response with this error to `out`, and returns where the error ends

@@ -40,7 +40,7 @@ struct Form {
 
 /// Constant of a handle type in the programs: `ENGINE` for `milepost_engine`
 fn handle_constant(type_name: &str) -> Option<String> {
-    const HANDLES: [&str; 11] = [
+    const HANDLES: [&str; 12] = [
         "archive_status",
         "chain_status",
         "endpoint",
@@ -49,6 +49,7 @@ fn handle_constant(type_name: &str) -> Option<String> {
         "import_summary",
         "json",
         "message_builder",
+        "request",
         "response",
         "settings",
         "transaction",
@@ -73,7 +74,7 @@ fn form(parameter: &Parameter) -> Option<Form> {
         "usize" if name.ends_with("_len") => return plain("LENGTH"),
         "usize" if name == "index" => return plain("INDEX"),
         "i32" | "u64" | "u32" | "milepost_milestone_t" => return plain("NUMBER"),
-        "milepost_setting_t" => return plain("CHOICE"),
+        "milepost_setting_t" | "milepost_response_kind_t" => return plain("CHOICE"),
         pointer => pointer,
     };
     if let Some(handle) = pointer.strip_prefix("*mut *mut ").and_then(handle_constant) {
@@ -91,7 +92,8 @@ fn form(parameter: &Parameter) -> Option<Form> {
 
 /// Whether a structure may grow: its first member is the size that the caller knows
 fn is_sized(type_name: &str) -> bool {
-    const SIZED: [&str; 6] = [
+    const SIZED: [&str; 7] = [
+        "milepost_call",
         "milepost_type_mismatches",
         "milepost_outcome",
         "milepost_output",

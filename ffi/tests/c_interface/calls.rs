@@ -44,6 +44,7 @@ pub(crate) struct Program<'bytes> {
     builders: Handles<milepost_message_builder>,
     transactions: Handles<milepost_transaction>,
     pub(crate) proofs: Handles<milepost_json>,
+    requests: Handles<milepost_request>,
     /// What an endpoint waits for: the handle of an operation, and how many rows it needs
     pub(crate) needs: Vec<(u64, usize)>,
 }
@@ -62,6 +63,7 @@ impl<'bytes> Program<'bytes> {
             builders: Handles::new(milepost_message_builder_free),
             transactions: Handles::new(milepost_transaction_free),
             proofs: Handles::new(milepost_json_free),
+            requests: Handles::new(milepost_request_free),
             needs: Vec::new(),
         }
     }
@@ -71,7 +73,7 @@ impl<'bytes> Program<'bytes> {
             if self.input.is_empty() {
                 return;
             }
-            match self.input.below(36) {
+            match self.input.below(38) {
                 0 => self.make_settings(),
                 1 => self.set(),
                 2 => self.set_archive(),
@@ -96,12 +98,14 @@ impl<'bytes> Program<'bytes> {
                 26 => self.build_message(),
                 27 => self.decode(),
                 28 => self.parse_hash(),
-                29 => self.validate(),
+                29 => self.parse_request(),
                 30 => self.archive_status(),
                 31 => self.free(),
                 32 => self.open_engine(),
                 33 => self.check_storage(),
                 34 => self.check_archive(),
+                35 => self.answer_calls(),
+                36 => self.respond_parsed(),
                 _ => self.read_names(),
             }
         }
@@ -395,22 +399,64 @@ impl<'bytes> Program<'bytes> {
         assert_eq!(again.bytes, hash.bytes);
     }
 
-    fn validate(&mut self) {
+    fn parse_request(&mut self) {
         let (settings, body) = (self.settings.pick(&mut self.input), self.input.text());
-        let (mut calls, mut response) = (0, ptr::null_mut());
+        let mut request = ptr::null_mut();
         let (data, length) = (body.as_ptr(), body.len());
-        call!(
-            self,
-            milepost_request_validate(
-                settings,
-                data,
-                length,
-                ptr::null(),
-                0,
-                &mut calls,
-                &mut response,
-            )
-        );
+        call!(self, milepost_request_parse(settings, data, length, ptr::null(), 0, &mut request));
+        self.requests.add(request);
+        let (request, mut response) = (self.requests.pick(&mut self.input), ptr::null_mut());
+        call!(self, milepost_request_invalid(request, &mut response));
+        self.check_body(response);
+        self.responses.add(response);
+    }
+
+    fn answer_calls(&mut self) {
+        let request = self.requests.pick(&mut self.input);
+        let (mut calls, index) = (0, self.input.below(4));
+        call!(self, milepost_request_calls(request, &mut calls));
+        let mut found: milepost_call = sized();
+        if call!(self, milepost_request_call(request, index, &mut found)) {
+            assert!(index < calls);
+            // SAFETY: they belong to the request, which is not changed meanwhile.
+            let (id, params) = unsafe { (text(found.id), text(found.other_params)) };
+            assert!(!id.is_empty() && (params.is_empty() || found.is_valid == 1));
+        }
+        let json = match self.input.below(3) {
+            0 => self.input.text(),
+            1 => b"{\"a\":[1]}".to_vec(),
+            _ => b"7".to_vec(),
+        };
+        let (data, length) = (json.as_ptr(), json.len());
+        if self.input.is_rare() {
+            let kind = self.input.below(9) as i32;
+            call!(self, milepost_request_refuse(request, index, data, length, kind));
+        } else {
+            call!(self, milepost_request_answer(request, index, data, length));
+        }
+    }
+
+    fn respond_parsed(&mut self) {
+        let request = self.requests.pick(&mut self.input);
+        let mut response = ptr::null_mut();
+        if self.input.is_rare() {
+            let endpoint = self.endpoints.pick(&mut self.input);
+            let (mut handle, now) = (0, self.input.number());
+            call!(
+                self,
+                milepost_endpoint_handle_parsed(
+                    endpoint,
+                    now,
+                    7,
+                    request,
+                    &mut handle,
+                    &mut response,
+                )
+            );
+        } else {
+            let engine = self.engines.pick(&mut self.input);
+            call!(self, milepost_engine_respond_parsed(engine, request, &mut response));
+        }
         self.check_body(response);
         self.responses.add(response);
     }
@@ -427,7 +473,7 @@ impl<'bytes> Program<'bytes> {
 
     fn free(&mut self) {
         let Self { input, .. } = self;
-        match input.below(10) {
+        match input.below(11) {
             0 => self.settings.free_any(input),
             1 => self.engines.free_any(input),
             2 => self.endpoints.free_any(input),
@@ -437,6 +483,7 @@ impl<'bytes> Program<'bytes> {
             6 => self.archives.free_any(input),
             7 => self.builders.free_any(input),
             8 => self.transactions.free_any(input),
+            9 => self.requests.free_any(input),
             _ => self.proofs.free_any(input),
         }
     }

@@ -159,6 +159,19 @@ public:
         return result;
     }
 
+    /// Answers a parsed request with the answers that the host has given, or lets it wait
+    Result<RequestResult> handle_request(std::uint64_t now, Request &request,
+                                         std::uint64_t timeout = TIMEOUT_DEFAULT) noexcept {
+        milepost_response *response = nullptr;
+        milepost_error *error = nullptr;
+        RequestResult result;
+        milepost_status_t status = milepost_endpoint_handle_parsed(
+            get(), now, timeout, request.get(), &result.handle, &response, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        result.response = Response(response);
+        return result;
+    }
+
     /// Imports a block message, in one commit, and then wakes the requests that it affects
     ///
     /// Done with an engine; without one it goes on by outputs.

@@ -9,7 +9,7 @@
 
 #include "archive.hpp"
 #include "proof.hpp"
-#include "response.hpp"
+#include "request.hpp"
 
 namespace milepost {
 inline namespace MILEPOST_ABI_TAG {
@@ -264,6 +264,16 @@ public:
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_engine_respond(
             get(), data(body), body.size(), data(url_method), url_method.size(), &response, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return Response(response);
+    }
+
+    /// Answers a parsed request without waiting, with the answers that the host has given
+    Result<Response> respond(Request &request) const noexcept {
+        milepost_response *response = nullptr;
+        milepost_error *error = nullptr;
+        milepost_status_t status =
+            milepost_engine_respond_parsed(get(), request.get(), &response, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Response(response);
     }

@@ -202,28 +202,6 @@ public:
     }
 };
 
-/// Result of the validation of a request
-struct Validation {
-    std::size_t calls = 0;  ///< number of calls in the body; 0 if it cannot be read
-    Response response;      ///< error response to an invalid request; empty for a valid one
-};
-
-/// Validates the body of a request; `url_method` is the method that the URL names, if it names one
-inline Result<Validation> validate(std::string_view body, std::string_view url_method = {},
-                                   const Settings &settings = Settings()) noexcept {
-    std::size_t calls = 0;
-    milepost_response *response = nullptr;
-    milepost_error *error = nullptr;
-    milepost_status_t status =
-        milepost_request_validate(settings.get(), data(body), body.size(), data(url_method),
-                                  url_method.size(), &calls, &response, &error);
-    if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-    Validation validation;
-    validation.calls = calls;
-    validation.response = Response(response);
-    return validation;
-}
-
 }  // namespace MILEPOST_ABI_TAG
 }  // namespace milepost
 

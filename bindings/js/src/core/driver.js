@@ -4,11 +4,15 @@
 // the storage is.
 
 import { BlockError, ConfigError, RequestError, usageError } from "./errors.js";
+import { answerCalls } from "./host-methods.js";
+import { parseJson } from "./json.js";
 import { Instance } from "./load.js";
+import { KINDS } from "./response.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
 import { Watches } from "./watching.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
+/** @import { Methods } from "./host-methods.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 /** @import { CallOptions, PendingCall } from "./waiting.js" */
@@ -16,8 +20,12 @@ import { Watches } from "./watching.js";
 export class Driver {
   #isDisposed = false;
 
-  /** @param {(glue: Glue) => EngineEndpoint} createEndpoint */
-  constructor(createEndpoint) {
+  /**
+   * @param {(glue: Glue) => EngineEndpoint} createEndpoint
+   * @param {Methods | null} methods Those of the host
+   */
+  constructor(createEndpoint, methods) {
+    this.methods = methods;
     this.calls = new PendingCalls();
     this.watches = new Watches(this);
     this.timer = new Timer(() => this.#handleTimeout());
@@ -119,8 +127,10 @@ export class Driver {
    */
   async handleRequest(body, { urlMethod, timeout, signal }) {
     signal?.throwIfAborted();
-    const length = this.startRequest(body, urlMethod, timeout);
-    if (length > 0) return this.instance.memory.response(this.table, length);
+    const length = this.methods
+      ? await this.startRequestOfHost(body, urlMethod, timeout, signal)
+      : this.startRequest(body, urlMethod, timeout);
+    if (length > 0) return this.lastResponse(length);
     const handle = this.run((endpoint) => endpoint.handle());
     return new Promise((resolve, reject) => {
       const onAbort = () => {
@@ -145,6 +155,47 @@ export class Driver {
       const length = this.instance.memory.writeRequest(endpoint, body);
       return endpoint.handle_request(length, urlMethod, timeout === undefined ? 0 : now(), timeout);
     });
+  }
+
+  /**
+   * As `startRequest`, after the host has answered the calls of its own methods
+   *
+   * @param {string | Uint8Array} body
+   * @param {string | undefined} urlMethod
+   * @param {number | undefined} timeout
+   * @param {AbortSignal | undefined} signal
+   */
+  async startRequestOfHost(body, urlMethod, timeout, signal) {
+    const text = this.run((endpoint) => {
+      const length = this.instance.memory.writeRequest(endpoint, body);
+      return endpoint.parse_request(length, urlMethod);
+    });
+    const { slot, calls } = /** @type {any} */ (parseJson(text));
+    const received = now();
+    const answers = await answerCalls(/** @type {Methods} */ (this.methods), calls, signal);
+    if (signal?.aborted) {
+      this.run((endpoint) => endpoint.handle_parsed(slot));
+      throw signal.reason;
+    }
+    return this.run((endpoint) => {
+      for (const { index, json, kind } of answers) endpoint.answer_call(slot, index, json, KINDS.indexOf(kind));
+      return endpoint.handle_parsed(slot, received, timeout);
+    });
+  }
+
+  /**
+   * A copy of the last response
+   *
+   * @param {number} [length] Its length in bytes
+   */
+  lastResponse(length) {
+    return this.instance.memory.response(this.table, this.lastErrors(), length);
+  }
+
+  /** The errors in the last response, as JSON text; nothing if there are none */
+  lastErrors() {
+    const isError = this.instance.memory.errorCount(this.table) > 0;
+    return isError ? this.run((endpoint) => endpoint.response_errors()) : "";
   }
 
   /**
@@ -186,7 +237,7 @@ export class Driver {
     if (!call) return true;
     if (kind === OutputKind.Response) {
       this.calls.remove(handle);
-      call.resolve(this.instance.memory.response(this.table));
+      call.resolve(this.lastResponse());
     } else if (kind === OutputKind.Pending) {
       call.snapshot?.close();
       if (!call.waits) {

@@ -6,6 +6,7 @@
 
 import { watchRequest } from "./changes.js";
 import { usageError } from "./errors.js";
+import { hostMethods } from "./host-methods.js";
 import { bytesOnly, duration, requestBody, textBytes, uint32, uint64 } from "./input.js";
 import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
@@ -27,7 +28,7 @@ const DEFAULT_TIMEOUT = 10_000;
 
 const DEFAULT_ARCHIVE_BACKLOG = 50_000;
 
-const ENDPOINT_OPTIONS = ["storage", "archive", "verifier", "settings", "waitConfig"];
+const ENDPOINT_OPTIONS = ["storage", "archive", "verifier", "methods", "settings", "waitConfig"];
 const SETTINGS = [
   "timeoutCause",
   "unknown",
@@ -84,7 +85,7 @@ export class Endpoint {
    */
   static async create(options = {}) {
     checkOptions(options, "options", ENDPOINT_OPTIONS);
-    const { storage, archive, verifier, settings = {}, waitConfig = {} } = options;
+    const { storage, archive, verifier, methods, settings = {}, waitConfig = {} } = options;
     checkOptions(settings, "settings", SETTINGS);
     checkOptions(waitConfig, "waitConfig", WAIT_CONFIG);
     if (storage !== undefined) checkStorage(storage);
@@ -105,8 +106,11 @@ export class Endpoint {
       return endpoint;
     };
     checkConfig(settings, waitConfig);
+    const own = hostMethods(methods);
     const driver =
-      hosted === undefined ? new LocalDriver(createEndpoint) : new RemoteDriver(createEndpoint, hosted, archive);
+      hosted === undefined
+        ? new LocalDriver(createEndpoint, own)
+        : new RemoteDriver(createEndpoint, hosted, archive, own);
     return construct(driver, timeout, verify);
   }
 

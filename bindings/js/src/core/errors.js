@@ -3,7 +3,7 @@
 // The class says what the error is about, `code` says of which kind it is; the codes are those of
 // the Rust and C libraries.
 
-/** @import { ErrorCode as Code } from "../../index.js" */
+/** @import { ErrorCode as Code, ResponseKind } from "../../index.js" */
 /** @import { EngineError } from "./load.js" */
 
 /**
@@ -53,6 +53,24 @@ export class MilepostError extends Error {
   // On the prototype, as for the errors of the language; a minifier changes `constructor.name`.
   get name() {
     return "MilepostError";
+  }
+}
+
+export class MethodError extends Error {
+  /**
+   * @param {object} error
+   * @param {Exclude<ResponseKind, "result">} [kind]
+   */
+  constructor(error, kind = "handler") {
+    super("a method of the host refused a call");
+    /** @readonly */
+    this.error = error;
+    /** @readonly */
+    this.kind = kind;
+  }
+
+  get name() {
+    return "MethodError";
   }
 }
 

@@ -16,6 +16,7 @@ export {
   BlockError,
   ConfigError,
   ErrorCode,
+  MethodError,
   MilepostError,
   PanicError,
   RequestError,

@@ -2,6 +2,7 @@
 
 import { Driver } from "./driver.js";
 import { byteLength } from "./input.js";
+import { callErrors } from "./response.js";
 
 /** @import { WrittenResponse } from "../../index.js" */
 /** @import { EndpointResponse } from "./response.js" */
@@ -29,7 +30,7 @@ export class LocalDriver extends Driver {
    */
   respondSync(body, urlMethod) {
     const length = this.startRequest(body, urlMethod);
-    return length > 0 ? this.instance.memory.response(this.table, length) : null;
+    return length > 0 ? this.lastResponse(length) : null;
   }
 
   /**
@@ -37,7 +38,9 @@ export class LocalDriver extends Driver {
    * @param {string | undefined} urlMethod
    */
   async respond(body, urlMethod) {
-    return this.respondSync(body, urlMethod);
+    if (!this.methods) return this.respondSync(body, urlMethod);
+    const length = await this.startRequestOfHost(body, urlMethod, undefined, undefined);
+    return length > 0 ? this.lastResponse(length) : null;
   }
 
   /**
@@ -52,8 +55,9 @@ export class LocalDriver extends Driver {
     if (length === 0) return null;
     const { memory } = this.instance;
     const kind = memory.kind(this.table);
-    if (length > capacity) return { kind, written: 0, overflow: memory.response(this.table, length) };
+    const errors = callErrors(this.lastErrors());
+    if (length > capacity) return { kind, errors, written: 0, overflow: this.lastResponse(length) };
     memory.copyResponse(this.table, into);
-    return { kind, written: length, overflow: null };
+    return { kind, errors, written: length, overflow: null };
   }
 }

@@ -18,8 +18,8 @@ const MAX_UTF8_LENGTH = 3;
 const MAX_SHORT_STRING = 16_384;
 /** Below this number of bytes a loop is faster than a view and `set` */
 const MAX_LOOP_LENGTH = 64;
-/** The table describes a response by its kind, and address and length of each of its chunks */
-const TABLE_LENGTH = 1 + 2 * 4;
+/** The table has the kind of a response, address and length of each of its chunks, and a count */
+const ERROR_COUNT = 1 + 2 * 4;
 
 export class Memory {
   #memory;
@@ -67,6 +67,16 @@ export class Memory {
   }
 
   /**
+   * The number of errors in the last response
+   *
+   * @param {number} table
+   */
+  errorCount(table) {
+    this.#current();
+    return this.#words[(table >>> 2) + ERROR_COUNT];
+  }
+
+  /**
    * The length of the last response in bytes
    *
    * @param {number} table
@@ -75,7 +85,7 @@ export class Memory {
     this.#current();
     const first = table >>> 2;
     let length = 0;
-    for (let entry = first + 2; entry < first + TABLE_LENGTH; entry += 2) length += this.#words[entry];
+    for (let entry = first + 2; entry < first + ERROR_COUNT; entry += 2) length += this.#words[entry];
     return length;
   }
 
@@ -83,12 +93,13 @@ export class Memory {
    * A copy of the last response
    *
    * @param {number} table
+   * @param {string} errors The errors in it, as JSON text
    * @param {number} [length] Its length in bytes
    */
-  response(table, length = this.length(table)) {
+  response(table, errors, length = this.length(table)) {
     const bytes = new Uint8Array(length);
     this.copyResponse(table, bytes);
-    return new EndpointResponse(bytes, this.kind(table));
+    return new EndpointResponse(bytes, this.kind(table), errors);
   }
 
   /**
@@ -101,7 +112,7 @@ export class Memory {
     const bytes = this.#current();
     const first = table >>> 2;
     let written = 0;
-    for (let entry = first + 1; entry < first + TABLE_LENGTH; entry += 2) {
+    for (let entry = first + 1; entry < first + ERROR_COUNT; entry += 2) {
       const start = this.#words[entry];
       const length = this.#words[entry + 1];
       if (length < MAX_LOOP_LENGTH) {

@@ -12,6 +12,7 @@ import { VersionedStorage } from "./versioned-storage.js";
 
 /** @import { Archive } from "../../archive.js" */
 /** @import { Storage } from "../../index.js" */
+/** @import { Methods } from "./host-methods.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
 /** @import { Snapshot } from "./versioned-storage.js" */
 /** @import { PendingCall } from "./waiting.js" */
@@ -24,10 +25,11 @@ export class RemoteDriver extends Driver {
   /**
    * @param {(glue: Glue) => EngineEndpoint} createEndpoint
    * @param {Storage} storage
-   * @param {Archive} [archive]
+   * @param {Archive | undefined} archive
+   * @param {Methods | null} methods
    */
-  constructor(createEndpoint, storage, archive) {
-    super(createEndpoint);
+  constructor(createEndpoint, storage, archive, methods) {
+    super(createEndpoint, methods);
     this.#storage = new VersionedStorage(storage);
     this.#exporter = archive ? new Exporter(this, this.#storage, archive) : null;
   }

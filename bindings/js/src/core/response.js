@@ -5,7 +5,7 @@
 import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
 
-/** @import { Bytes, Exact, JsonOptions, ResponseKind } from "../../index.js" */
+/** @import { Bytes, CallError, Exact, JsonOptions, ResponseKind } from "../../index.js" */
 /** @import { ExactError, RpcResponse, RpcTransactionResponse } from "../../index.js" */
 
 const decoder = new TextDecoder();
@@ -16,6 +16,40 @@ const decoder = new TextDecoder();
  * @type {ResponseKind[]}
  */
 export const KINDS = ["result", "request_validation", "timeout", "skipped_block", "handler", "internal", "unavailable"];
+
+/** @type {readonly CallError[]} */
+const NO_ERRORS = Object.freeze([]);
+
+/**
+ * The errors of a response, from what the engine says of them
+ *
+ * @param {string} text Empty without errors, as most are
+ * @returns {readonly CallError[]}
+ */
+export function callErrors(text) {
+  if (text === "") return NO_ERRORS;
+  const errors = /** @type {any[]} */ (parseJson(text, { bigint: true }));
+  return errors.map(({ index, shardId, limit, ...error }) => ({
+    index: Number(index),
+    ...error,
+    shardId: shardId === null ? null : Number(shardId),
+    limit: limit === null ? null : Number(limit),
+  }));
+}
+
+/**
+ * The errors in the body of another program
+ *
+ * @param {any} body
+ * @returns {readonly CallError[]}
+ */
+function errorsOf(body) {
+  const none = { hash: null, height: null, shardId: null, limit: null };
+  const responses = Array.isArray(body) ? body : [body];
+  return responses.flatMap(({ error }, index) =>
+    error ? [{ index, name: String(error.name), cause: error.cause?.name ?? null, ...none }] : [],
+  );
+}
 
 /** @template [Result=RpcTransactionResponse] */
 export class EndpointResponse {
@@ -28,15 +62,26 @@ export class EndpointResponse {
    */
   #body;
 
+  /** @type {string | undefined} */
+  #errors;
+
   /**
    * @param {Bytes} bytes
    * @param {ResponseKind} kind
+   * @param {string} [errors] What the engine says of them, as JSON text; those of another program
+   *   are read from its body
    */
-  constructor(bytes, kind) {
+  constructor(bytes, kind, errors) {
     /** @readonly */
     this.bytes = bytes;
     /** @readonly */
     this.kind = kind;
+    this.#errors = errors;
+  }
+
+  /** @returns {readonly CallError[]} */
+  get errors() {
+    return this.#errors === undefined ? errorsOf(this.json()) : callErrors(this.#errors);
   }
 
   get text() {
