@@ -102,11 +102,15 @@ static const char *valid_bytes(const char *function, const char *parameter) {
     static const struct {
         const char *name, *text;
     } TEXTS[] = {
-        {"body", PENDING},     {"url_method", "tx_status"}, {"message", NEXT_BLOCK},
-        {"config", "{}"},      {"reason", "no rows"},       {"path", "rows.redb"},
-        {"transaction", "{}"}, {"outcome", "{}"},           {"receipt", "{}"},
-        {"row", "a row"},      {"bytes", "borsh"},          {"answer", "{}"},
-        {"proof", PROOF},      {"block", "final"},          {"key", "a key"},
+        {"body", PENDING},       {"url_method", "tx_status"},
+        {"message", NEXT_BLOCK}, {"config", "{}"},
+        {"reason", "no rows"},   {"path", "rows.redb"},
+        {"transaction", "{}"},   {"outcome", "{}"},
+        {"receipt", "{}"},       {"row", "a row"},
+        {"bytes", "borsh"},      {"answer", "{}"},
+        {"proof", PROOF},        {"block", "final"},
+        {"result", "{}"},        {"rpc_error", "{}"},
+        {"key", "a key"},
     };
     if (strcmp(parameter, "text") == 0) {
         int is_hash = strcmp(function, "milepost_hash_parse") == 0;

@@ -176,7 +176,7 @@ test("invalid options are refused by name", () => {
 
 /** Maximum size of the client in a bundle, minified and after gzip, in bytes: 4,156 at the last
  *  change */
-const BUDGET = 4_500;
+const BUDGET = 4_600;
 
 test("the client is within its size budget, and has no engine", () => {
   const here = fileURLToPath(new URL("..", import.meta.url));

@@ -2,6 +2,7 @@
 // storage.
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
 import { BlockError, Endpoint, ErrorCode, IndexedDbStorage, MemoryStorage, StorageError } from "milepost";
@@ -49,6 +50,25 @@ for (const [name, open] of Object.entries(storages)) {
       assert.equal(endpoint.pendingCount, 1);
       endpoint.dispose();
       await assert.rejects(long, UsageError);
+    });
+
+    test("one signal for many requests and watches has one listener", async () => {
+      const endpoint = await endpointAt(101);
+      const control = new AbortController();
+      const { signal } = control;
+      const many = Array.from({ length: 20 }, () =>
+        endpoint.handleRequest(request("FINAL"), { signal, timeout: Infinity }),
+      );
+      const watches = Array.from({ length: 20 }, () => endpoint.watch(request("FINAL").params.tx_hash, { signal }));
+      await Promise.all(watches.map((watch) => watch.next()));
+      await untilPending(endpoint, 20);
+      assert.equal(getEventListeners(signal, "abort").length, 1);
+      await watches[0].return();
+      control.abort(new Error("enough"));
+      for (const pending of many) await assert.rejects(pending, /enough/);
+      for (const watch of watches.slice(1)) await assert.rejects(watch.next(), /enough/);
+      assert.equal(getEventListeners(signal, "abort").length, 0);
+      endpoint.dispose();
     });
 
     test("an aborted signal cancels a pending request", async () => {

@@ -10,7 +10,7 @@ const wasm = readFileSync(new URL("milepost.wasm", dist));
 const verifier = readFileSync(new URL("verifier.wasm", dist));
 
 /** Maximum size of the module after gzip, in bytes: 209,686 at the last change */
-const BUDGET = 211_000;
+const BUDGET = 212_500;
 
 test("the module is within its size budget", () => {
   const { raw, gzip, brotli } = sizes(wasm);

@@ -35,7 +35,7 @@ impl<R, P> RequestState<R, P> {
     }
 }
 
-/// A finished response: the body of a JSON-RPC response, and what it says as data
+/// A finished response: the body of a JSON-RPC response, and its outcomes as data
 ///
 /// ```
 /// use milepost::endpoint::Response;
@@ -50,7 +50,7 @@ impl<R, P> RequestState<R, P> {
 /// assert_eq!(batch.outcomes.errors().count(), 1);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "bytes and what they say")]
+#[expect(clippy::exhaustive_structs, reason = "bytes and their outcomes")]
 pub struct Response {
     /// The response, as compact JSON
     pub body: Vec<u8>,

@@ -156,9 +156,10 @@ pub enum RpcError {
         /// The error
         error: Error,
     },
-    /// The milestone is not reached, and too many calls wait already; on the wire, this and the two
-    /// variants below are the same as [`Internal`](Self::Internal), the one error that every client
-    /// of the interface takes as "try again later"
+    /// The milestone is not reached, and too many calls wait already
+    ///
+    /// On the wire this and the two variants below are the same as [`Internal`](Self::Internal),
+    /// the one error that every client of the interface takes as "try again later".
     OverLimit {
         /// The hash of the transaction
         hash: CryptoHash,

@@ -1,4 +1,4 @@
-//! What became of each call of a request: a result or an error, as data and with its place in the
+//! The outcome of each call of a request: a result or an error, as data and with its place in the
 //! body.
 //!
 //! A host chooses a status, counts and logs by these values and never reads the body. An outcome
@@ -15,7 +15,7 @@ use super::{RequestId, ResponseKind, RpcError};
 /// The bytes of a response before its error
 pub(super) const ERROR_PREFIX: &str = r#"{"jsonrpc":"2.0","error":"#;
 
-/// What became of a call, and where that is in the body of the response
+/// The outcome of a call, and its place in the body of the response
 ///
 /// ```
 /// use milepost::rpc::{RequestId, RpcError, write_error};
@@ -67,7 +67,7 @@ impl CallOutcome {
     }
 }
 
-/// What became of all calls of a request: of one, or of each of a batch
+/// The outcomes of all calls of a request: of one, or of each of a batch
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outcomes {
     first: CallOutcome,
@@ -77,7 +77,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Of a body that is one response: to a call, or to what is no valid request
+    /// Of a body that is one response: to a call, or to an invalid request
     #[inline]
     pub(crate) const fn one(outcome: CallOutcome) -> Self {
         Self { first: outcome, others: None }

@@ -1,7 +1,7 @@
 //! A batch with calls that the engine does not answer.
 //!
-//! Each of them is answered here, several at a time. The engine then answers the others and puts
-//! all responses in the order of the calls: what was awaited meanwhile has happened for it.
+//! Each of them is answered here, several at a time. The engine then answers the others, from rows
+//! that are no older, and puts all responses in the order of the calls.
 
 use alloc::sync::Arc;
 use core::time::Duration;

@@ -1,6 +1,8 @@
 // When to connect again: after twice the time with each failure, with a random part, so that the
 // clients of a server that restarts do not come at once.
 
+import { onAbort } from "../core/on-abort.js";
+
 /** Maximum length of an event in characters: above that of the largest results */
 export const MAX_EVENT = 1 << 27;
 const MAX_DELAY = 30_000;
@@ -25,8 +27,8 @@ export class Retry {
     this.#failures += 1;
     return /** @type {Promise<void>} */ (
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, delay * (0.5 + Math.random() / 2));
-        signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+        const release = onAbort(signal, () => (clearTimeout(timer), resolve()));
+        const timer = setTimeout(() => (release(), resolve()), delay * (0.5 + Math.random() / 2));
       })
     );
   }

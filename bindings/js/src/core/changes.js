@@ -5,6 +5,7 @@
 // transport. A state is read once, until another one was.
 
 import { usageError } from "./errors.js";
+import { onAbort } from "./on-abort.js";
 import { checkOptions, oneOf, typeName } from "./options.js";
 
 /** @import { CompactStatus, TransactionChange } from "../../index.js" */
@@ -103,8 +104,7 @@ export class Mailbox {
 export async function* changes({ signal }, start) {
   signal?.throwIfAborted();
   const mailbox = new Mailbox();
-  const onAbort = () => mailbox.fail(signal?.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const release = onAbort(signal, () => mailbox.fail(signal?.reason));
   const stop = start(mailbox);
   try {
     /** @type {State | undefined} */
@@ -124,7 +124,7 @@ export async function* changes({ signal }, start) {
     }
   } finally {
     stop();
-    signal?.removeEventListener("abort", onAbort);
+    release();
   }
 }
 

@@ -29,12 +29,10 @@ const NO_ERRORS = Object.freeze([]);
 export function callErrors(text) {
   if (text === "") return NO_ERRORS;
   const errors = /** @type {any[]} */ (parseJson(text, { bigint: true }));
-  return errors.map(({ index, shardId, limit, ...error }) => ({
-    index: Number(index),
-    ...error,
-    shardId: shardId === null ? null : Number(shardId),
-    limit: limit === null ? null : Number(limit),
-  }));
+  const number = (/** @type {bigint | null} */ one) => (one === null ? null : Number(one));
+  return errors.map(({ index, shardId, limit, ...error }) => {
+    return { index: Number(index), ...error, shardId: number(shardId), limit: number(limit) };
+  });
 }
 
 /**
@@ -45,10 +43,9 @@ export function callErrors(text) {
  */
 function errorsOf(body) {
   const none = { hash: null, height: null, shardId: null, limit: null };
-  const responses = Array.isArray(body) ? body : [body];
-  return responses.flatMap(({ error }, index) =>
-    error ? [{ index, name: String(error.name), cause: error.cause?.name ?? null, ...none }] : [],
-  );
+  return [body].flat().flatMap(({ error }, index) => {
+    return error ? [{ index, name: error.name, cause: error.cause?.name ?? null, ...none }] : [];
+  });
 }
 
 /** @template [Result=RpcTransactionResponse] */

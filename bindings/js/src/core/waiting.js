@@ -4,6 +4,8 @@
 // reads the clock. The timer keeps a program running while a request is pending, unless the request
 // waits for ever.
 
+import { onAbort } from "./on-abort.js";
+
 /** @import { ErrorClass } from "./errors.js" */
 /** @import { RowMap, Snapshot } from "./versioned-storage.js" */
 
@@ -25,6 +27,7 @@
  * @property {boolean} [withResult] Whether an observation has the whole result
  * @property {AbortSignal} [signal]
  * @property {() => void} [onAbort]
+ * @property {() => void} [release] Ends that `onAbort` may be called
  * @property {ErrorClass} [errorClass] Of the engine's errors
  * @property {Snapshot} [snapshot] What its operation reads at the moment
  * @property {RowMap} [readRows] The rows that were read, for an import
@@ -50,7 +53,7 @@ export class PendingCalls {
    */
   add(handle, call) {
     this.#calls.set(handle, call);
-    if (call.onAbort) call.signal?.addEventListener("abort", call.onAbort, { once: true });
+    if (call.onAbort) call.release = onAbort(call.signal, call.onAbort);
   }
 
   /** @param {bigint} handle */
@@ -66,7 +69,7 @@ export class PendingCalls {
   remove(handle) {
     const call = this.#calls.get(handle);
     this.#calls.delete(handle);
-    if (call?.onAbort) call.signal?.removeEventListener("abort", call.onAbort);
+    call?.release?.();
     call?.snapshot?.close();
   }
 
