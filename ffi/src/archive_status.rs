@@ -7,9 +7,7 @@ use core::ptr;
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
 use crate::boundary::parameter::sized_outputs;
-use crate::engine::milepost_engine;
 use crate::error::milepost_error;
-use crate::status::CallError;
 use crate::value::milepost_bytes;
 
 /// State of an engine's archive
@@ -83,21 +81,6 @@ pub struct milepost_archive_status_view {
 }
 
 sized_outputs! { milepost_archive_status_view }
-
-ffi_function! {
-    /// Returns what an engine has put into its archive, and whether that fails
-    ///
-    /// `MILEPOST_STATUS_USAGE` if it has none.
-    fn milepost_engine_archive_status(
-        engine: *const milepost_engine,
-        archive_status: *mut *mut milepost_archive_status,
-        #[optional] error: *mut *mut milepost_error,
-    ) -> milepost_status_t {
-        let status = engine.archive_status();
-        archive_status.write(status.ok_or_else(|| CallError::usage("the engine has no archive"))?);
-        Ok(())
-    }
-}
 
 ffi_function! {
     /// Returns the members of a state of an archive

@@ -5,6 +5,7 @@
 //! one; `callback` tracks whether a callback of the host is running. All code that relies on what C
 //! promises is in this module and its macros, and in `storage`, which calls the host.
 
+mod call;
 pub(crate) mod callback;
 mod function;
 pub mod handle;
@@ -13,5 +14,5 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use call::{Entry, Scope, enter};
 pub(crate) use function::ffi_function;
-pub use function::{Entry, Scope, enter};

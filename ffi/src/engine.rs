@@ -14,7 +14,7 @@ use milepost::import::{BlockImport, BlockVerifier, ImportSettings, ImportSummary
 use milepost::rpc::Request;
 use milepost::storage::{Snapshot, run};
 
-use crate::archive_status::ArchiveStatus;
+use crate::archive_status::{ArchiveStatus, milepost_archive_status};
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
 use crate::chain::milepost_chain_status;
@@ -264,6 +264,21 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         chain_status.write(engine.engine().chain_status(&engine.snapshot()?)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Returns what an engine has put into its archive, and whether that fails
+    ///
+    /// `MILEPOST_STATUS_USAGE` if it has none.
+    fn milepost_engine_archive_status(
+        engine: *const milepost_engine,
+        archive_status: *mut *mut milepost_archive_status,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let status = engine.archive_status();
+        archive_status.write(status.ok_or_else(|| CallError::usage("the engine has no archive"))?);
         Ok(())
     }
 }

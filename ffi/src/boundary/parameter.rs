@@ -11,7 +11,7 @@ use core::{ptr, slice};
 
 use milepost::{Error, ErrorKind};
 
-use super::function::Scope;
+use super::call::Scope;
 use super::handle::{self, Exclusive, ExclusiveRef, Handle, Owned, Readable, SharedRef};
 use crate::status::{
     CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL, MILEPOST_STATUS_PANIC,
