@@ -43,7 +43,7 @@ pub struct Declarations {
 }
 
 /// The file of the vectors that hold on any chain, which is part of the program
-const EXPECTATIONS: &str = "../../server/src/conformance/expectations.json";
+const EXPECTATIONS: &str = "../../node/server/src/conformance/expectations.json";
 /// Maximum size of a request that is sent to servers of others
 const MAX_REQUEST: usize = 4096;
 /// Vectors whose hash or height is on no chain

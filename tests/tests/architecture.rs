@@ -41,7 +41,7 @@ fn files() -> BTreeMap<String, PathBuf> {
 /// The text files with these endings, without the vectors and the built page
 fn texts(endings: &[&str]) -> Vec<(String, String)> {
     let is_made =
-        |path: &str| ["tests/vectors/", "server/page/"].iter().any(|it| path.starts_with(it));
+        |path: &str| ["tests/vectors/", "node/server/page/"].iter().any(|it| path.starts_with(it));
     let wanted = |path: &str| endings.iter().any(|it| path.ends_with(it)) && !is_made(path);
     let read = |(path, place): (String, PathBuf)| {
         let text = fs::read_to_string(place).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -154,10 +154,10 @@ fn unsafe_code_is_in_the_boundary_and_where_it_calls_the_host() {
 fn no_host_reads_a_response_of_the_engine() {
     // They read what other programs answer: nodes, servers that are checked, the model's clients.
     const READERS: [&str; 4] = [
-        "server/src/upstream/",
-        "server/src/conformance",
-        "server/src/query_commands.rs",
-        "server/src/simulation/",
+        "node/server/src/upstream/",
+        "node/server/src/conformance",
+        "node/server/src/query_commands.rs",
+        "node/server/src/simulation/",
     ];
     const READS: [&str; 8] = [
         "windows(",
@@ -171,7 +171,7 @@ fn no_host_reads_a_response_of_the_engine() {
     ];
     let mut complaints = Vec::new();
     for (path, text) in texts(&[".rs", ".js"]) {
-        let is_host = ["server/src/", "ffi/src/", "wasm/src/", "bindings/js/src/"]
+        let is_host = ["node/server/src/", "ffi/src/", "wasm/src/", "bindings/js/src/"]
             .iter()
             .any(|folder| path.starts_with(folder));
         let is_exempt = READERS.iter().any(|reader| path.starts_with(reader));

@@ -80,7 +80,7 @@ mod tests {
             owners(&names.iter().map(|name| (*name).to_owned()).collect(), &packages)
         };
         assert_eq!(
-            of(&["server/src/main.rs", "core/src/lib.rs", "README.md"]),
+            of(&["node/server/src/main.rs", "core/src/lib.rs", "README.md"]),
             ["engine", "server"]
         );
         assert_eq!(of(&["docs/EVIDENCE.md"]), [""; 0]);

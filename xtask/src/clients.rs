@@ -8,7 +8,7 @@ use crate::shell::{program_at_root, run};
 use crate::workspace::{SERVER_PROGRAM, build_programs};
 
 /// The folder of the tests
-const CLIENTS: &str = "tests/clients";
+const CLIENTS: &str = "node/testing/clients";
 
 /// Builds the server and the upstream, and runs the clients
 pub(crate) fn test() -> Result<(), String> {

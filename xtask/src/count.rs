@@ -1,7 +1,7 @@
 //! Counts the repository, so that its weight is a figure before and after a change.
 //!
 //! It reads the files that git knows. A line of Rust is blank, a comment (it begins with `//`), or
-//! code of one kind: tests (folders `tests`, `testkit`, `interop`, `fuzz`, `simulation`, files and
+//! code of one kind: tests (folders `tests`, `testing`, `interop`, `fuzz`, `simulation`, files and
 //! modules under `#[cfg(test)]`), tools (`benches`, `examples`, `packaging`, `xtask`), or product.
 //! An option is a `long` in an `#[arg(..)]`, a public item a `pub` item of product code, a page a
 //! Markdown file, a word what white space separates.
@@ -11,7 +11,7 @@ use std::fs;
 
 use crate::shell::{output, program_at_root, root};
 
-const TESTS: [&str; 5] = ["tests", "testkit", "interop", "fuzz", "simulation"];
+const TESTS: [&str; 5] = ["tests", "testing", "interop", "fuzz", "simulation"];
 const TOOLS: [&str; 4] = ["benches", "examples", "packaging", "xtask"];
 /// The words that a public item begins with, after `pub`
 const ITEMS: [&str; 9] =

@@ -44,7 +44,7 @@ const ALL: [Generated; 4] = [
             "bindings/js/wire.d.ts",
             "bindings/js/errors.d.ts",
             "bindings/js/config.d.ts",
-            "server/src/http/discovery/*.json",
+            "node/server/src/http/discovery/*.json",
         ],
     },
     Generated {
@@ -58,7 +58,7 @@ const ALL: [Generated; 4] = [
             "tests/vectors/proofs",
             "tests/vectors/requests",
             "tests/vectors/responses",
-            "server/src/conformance/expectations.json",
+            "node/server/src/conformance/expectations.json",
         ],
     },
     PAGE,
@@ -69,15 +69,15 @@ const PAGE: Generated = Generated {
     name: "page",
     program: None,
     sources: &[
-        "bindings/js/page/index.html",
-        "bindings/js/page/package-lock.json",
-        "bindings/js/page/src",
-        "bindings/js/page/vite.config.ts",
+        "node/page/index.html",
+        "node/page/package-lock.json",
+        "node/page/src",
+        "node/page/vite.config.ts",
         // Of the npm package, the page imports the check of proofs and its imports.
         "bindings/js/src/core",
         "bindings/js/src/verifier",
     ],
-    files: &["server/page"],
+    files: &["node/server/page"],
 };
 
 /// The module in the page, which only checks by name compare

@@ -73,7 +73,7 @@ files that are generated; with `--check` they are compared
 
 products
   npm                           the npm package in bindings/js
-  page [--picture]              the page of the server in server/page, from bindings/js/page; or with a server
+  page [--picture]              the page of the server in node/server/page, from node/page; or with a server
                                 of the committed page, the picture of the readme, docs/page.png
   install --prefix DIR [..]     the libraries for C and C++; `install --help`
   setup PART ..                 only install what other commands need

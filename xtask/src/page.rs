@@ -34,6 +34,6 @@ pub(crate) fn test() -> Result<(), String> {
 
 fn npm(command: &str) -> Command {
     let mut npm = program_at_root("npm");
-    npm.args(["--prefix", "bindings/js/page", command]);
+    npm.args(["--prefix", "node/page", command]);
     npm
 }

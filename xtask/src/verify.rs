@@ -69,10 +69,10 @@ const CHECKS: &[Check] = &[
     check("npm", Change, 7, "npm sources browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
-    check("page", Change, 5, "page browser", "bindings/js/page/ server/page/ server/src/http/ wasm/verifier/",
+    check("page", Change, 5, "page browser", "node/page/ node/server/page/ node/server/src/http/ wasm/verifier/",
         "the page, in a browser with a running server",
         Function(page::test)),
-    check("clients", Change, 2, "clients", "server/src/ tests/clients/",
+    check("clients", Change, 2, "clients", "node/server/src/ node/testing/clients/",
         "published clients submit transactions to a server that forwards",
         Function(clients::test)),
     check("valgrind", Change, 4, "c", "ffi/ include/ tests/c/ tests/cpp/ bindings/cpp/",
@@ -86,7 +86,7 @@ const CHECKS: &[Check] = &[
     check("install", Change, 2, "c", "ffi/ include/ bindings/ tests/package/ xtask/src/install.rs",
         "the libraries for C and C++, installed and found by pkg-config and CMake",
         Tests("--test capi -- --ignored package::")),
-    check("cluster", Change, 3, "cassandra", "stores/cassandra/ testkit/cluster/ core/src/archive/",
+    check("cluster", Change, 3, "cassandra", "node/cassandra/ node/testing/cluster/ core/src/archive/",
         "an archive in a node of Cassandra that is started for it",
         Function(cluster::test)),
     check("bundles", Release, 6, "npm sources browser bundlers", "",
@@ -302,9 +302,12 @@ mod tests {
 
     #[test]
     fn checks_are_chosen_by_the_folders_that_changed() {
-        assert_eq!(names(&["README.md", "server/Cargo.toml"]), [""; 0]);
+        assert_eq!(names(&["README.md", "node/server/Cargo.toml"]), [""; 0]);
         assert_eq!(names(&["interop/oracle/src/lib.rs"]), ["interop"]);
-        assert_eq!(names(&["tests/clients/a.js", "benches/src/lib.rs"]), ["gate", "clients"]);
+        assert_eq!(
+            names(&["node/testing/clients/a.js", "benches/src/lib.rs"]),
+            ["gate", "clients"]
+        );
         assert!(list_due(&BTreeSet::from(["ffi/src/lib.rs".to_owned()])).contains("valgrind"));
     }
 

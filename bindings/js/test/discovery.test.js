@@ -15,7 +15,7 @@ import addFormats from "ajv-formats";
 import { read, vectors } from "./vectors.js";
 
 const documentAt = (name) =>
-  JSON.parse(readFileSync(new URL(`../../../server/src/http/discovery/${name}.json`, import.meta.url)));
+  JSON.parse(readFileSync(new URL(`../../../node/server/src/http/discovery/${name}.json`, import.meta.url)));
 const [openrpc, openapi] = ["openrpc", "openapi"].map(documentAt);
 const servers = [{ name: "milepost", url: "/near/" }];
 

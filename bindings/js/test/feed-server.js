@@ -1,4 +1,4 @@
-// A feed of the practice chain as a process, with faults by a seed: see `testkit/feed`.
+// A feed of the practice chain as a process, with faults by a seed: see `node/testing/feed`.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";

@@ -5,10 +5,10 @@
 //! than they are. How a directory with damaged files is opened is for the tests of the archive.
 
 #[expect(dead_code, reason = "the files of a directory are not read here")]
-#[path = "../../../stores/archive/src/files.rs"]
+#[path = "../../../node/archive/src/files.rs"]
 mod files;
 #[expect(dead_code, unreachable_pub, reason = "a part of another crate; no rows are cut here")]
-#[path = "../../../stores/cassandra/src/pieces.rs"]
+#[path = "../../../node/cassandra/src/pieces.rs"]
 mod pieces;
 
 use std::io::Cursor;

@@ -73,7 +73,7 @@ fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), 
          [dependencies]\n{dependencies}"
     );
     write(&consumer.join("Cargo.toml"), manifest)?;
-    write(&consumer.join("src/main.rs"), read("packaging/consumer.rs")?)?;
+    write(&consumer.join("src/main.rs"), read("node/packaging/consumer.rs")?)?;
     // Without it, cargo would look for versions that were not fetched.
     write(&consumer.join("Cargo.lock"), read("Cargo.lock")?)?;
     // The first example of the engine, with the blocks that its crate has.

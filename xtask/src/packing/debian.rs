@@ -20,9 +20,9 @@ const UNIT: &str = "usr/lib/systemd/system/milepost.service";
 
 /// Files of the repository, and where they are installed
 const FILES: [(&str, &str); 5] = [
-    ("packaging/milepost.service", UNIT),
-    ("packaging/milepost.sysusers", "usr/lib/sysusers.d/milepost.conf"),
-    ("packaging/milepost.toml", "etc/milepost/milepost.toml"),
+    ("node/packaging/milepost.service", UNIT),
+    ("node/packaging/milepost.sysusers", "usr/lib/sysusers.d/milepost.conf"),
+    ("node/packaging/milepost.toml", "etc/milepost/milepost.toml"),
     ("LICENSE-APACHE", "usr/share/doc/milepost/LICENSE-APACHE"),
     ("LICENSE-MIT", "usr/share/doc/milepost/copyright"),
 ];
@@ -87,7 +87,7 @@ fn build() -> Result<PathBuf, String> {
     let control = tree.join("DEBIAN");
     let size = output(program_at_root("du").args(["--summarize", "--block-size=1024"]).arg(&tree))?;
     let architecture = output(program_at_root("dpkg").arg("--print-architecture"))?;
-    let text = String::from_utf8_lossy(&read("packaging/debian/control")?)
+    let text = String::from_utf8_lossy(&read("node/packaging/debian/control")?)
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
         .replace("@ARCHITECTURE@", architecture.trim())
         .replace("@LIBC@", &libc_version(&program)?)
@@ -95,7 +95,7 @@ fn build() -> Result<PathBuf, String> {
     write(&control.join("control"), text)?;
     write(&control.join("conffiles"), "/etc/milepost/milepost.toml\n")?;
     for script in SCRIPTS {
-        write(&control.join(script), read(&format!("packaging/debian/{script}"))?)?;
+        write(&control.join(script), read(&format!("node/packaging/debian/{script}"))?)?;
         make_executable(&control.join(script))?;
     }
     run(program_at_root("dpkg-deb")
@@ -134,7 +134,7 @@ fn try_installed(package: &Path) -> Result<(), String> {
     let mut security = program_at_root("systemd-analyze");
     run(security.args(["security", "--offline=true", "--no-pager", EXPOSURE]).arg(&unit))?;
 
-    let text = String::from_utf8_lossy(&read("packaging/milepost.service")?).into_owned();
+    let text = String::from_utf8_lossy(&read("node/packaging/milepost.service")?).into_owned();
     let start = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
     let words = start.ok_or("the unit has no line `ExecStart=`")?.split(' ');
     let mut command = Command::new("setpriv");
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn scripts_are_of_a_shell_that_stops_at_an_error() {
         for name in SCRIPTS {
-            let path = root().join("packaging/debian").join(name);
+            let path = root().join("node/packaging/debian").join(name);
             let text = std::fs::read_to_string(path).unwrap();
             assert!(text.starts_with("#!/bin/sh\n") && text.contains("\nset -e\n"), "{name}");
         }

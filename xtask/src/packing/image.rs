@@ -13,7 +13,7 @@ use super::{empty_directory, failed, make_executable, read, write};
 use crate::shell::{output, program_at_root, root, run};
 use crate::{platforms, setup};
 
-const RECIPE: &str = "packaging/Containerfile";
+const RECIPE: &str = "node/packaging/Containerfile";
 /// What it is called in buildah's directory
 const NAME: &str = "milepost";
 /// Owns the volume, and nothing else

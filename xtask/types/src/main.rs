@@ -58,7 +58,7 @@ fn generate() -> Result<Vec<(String, String)>, String> {
     let mut files = files::generate();
     for (name, document) in [("openrpc", openrpc::document()?), ("openapi", openapi::document()?)] {
         files.push((
-            format!("server/src/http/discovery/{name}.json"),
+            format!("node/server/src/http/discovery/{name}.json"),
             indented(&document, 0) + "\n",
         ));
     }

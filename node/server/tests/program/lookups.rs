@@ -86,7 +86,7 @@ fn a_compact_status_agrees_with_the_result_of_a_request() {
 
 #[test]
 fn a_refusal_is_cached_for_a_minute() {
-    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors");
     let blocks = tempfile::tempdir().expect("a directory");
     for height in 100..=103 {
         let name = format!("double-{height}.json");

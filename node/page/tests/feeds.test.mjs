@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { startFeed } from "../../test/feed-server.js";
+import { startFeed } from "../../../bindings/js/test/feed-server.js";
 import { axeViolations, overflow, PHONE, request, saveScreenshot, startBrowser, startNode } from "./support.mjs";
 
 /** Number of blocks in files */

@@ -19,7 +19,7 @@ use crate::fixture::text;
 use crate::support::{Server, command, errors, request};
 
 /// The page with the table
-const PAGE: &str = include_str!("../../../docs/OPERATING.md");
+const PAGE: &str = include_str!("../../../../docs/OPERATING.md");
 
 /// The columns of the page, after the state and how it is recognized
 const STORE: &str = "store";

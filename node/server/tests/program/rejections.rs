@@ -12,7 +12,7 @@ const SOURCES: [&str; 6] = [
     "src/archive/lookups.rs",
     "src/failed_requests.rs",
     "src/query_error.rs",
-    "../core/src/endpoint/end_reason.rs",
+    "../../core/src/endpoint/end_reason.rs",
 ];
 /// How texts begin that no response has: headers, and errors of a connection
 const NOT_SENT: [&str; 7] = [
@@ -100,7 +100,7 @@ fn is_rejection(before: &str, text: &str) -> bool {
 
 #[test]
 fn the_handbook_explains_each_rejection() {
-    let handbook = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/OPERATING.md"));
+    let handbook = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPERATING.md"));
     let tables = handbook.split("Of responses, as clients see them:").nth(1).expect("the tables");
     let tables = tables.replace('`', "");
     let (mut count, mut unexplained) = (0, Vec::new());

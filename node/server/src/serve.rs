@@ -510,7 +510,7 @@ mod tests {
         let chain = service.chain_status_blocking().unwrap();
         let practice = PracticeFeed::start(&service, 1, &chain).unwrap();
 
-        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
         let mut hashes = transaction_hashes(&fs::read_to_string(readme).unwrap());
         assert_eq!(hashes.len(), 1, "{hashes:?}");
         hashes.append(&mut transaction_hashes(&practice.example(&service).unwrap()));

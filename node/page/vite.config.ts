@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const { version } = JSON.parse(readFileSync(here("../package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(here("../../bindings/js/package.json"), "utf8")) as { version: string };
 
 const node = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:3030";
 
@@ -16,7 +16,7 @@ export default defineConfig({
   base: "./",
   define: { __VERSION__: JSON.stringify(version) },
   build: {
-    outDir: here("../../../server/page"),
+    outDir: here("../server/page"),
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -36,7 +36,7 @@ const hasSource = (() => {
 /** Parses JSON; throws the errors of `JSON.parse` */
 export async function parse(text: string): Promise<Json> {
   if (hasSource) return JSON.parse(text, keepSource as never) as Json;
-  const { parseJson } = await import("../../src/core/json.js");
+  const { parseJson } = await import("../../../bindings/js/src/core/json.js");
   return withNumerals(parseJson(text, { bigint: true }));
 }
 

@@ -1,6 +1,6 @@
 //! Embeds the files that the server sends for `GET /`.
 //!
-//! They are committed as `cargo xtask page` has built them from `bindings/js/page`. The output is a
+//! They are committed as `cargo xtask page` has built them from `node/page`. The output is a
 //! table of files that `src/http/page.rs` includes.
 
 use core::fmt::Write as _;

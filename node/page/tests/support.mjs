@@ -17,7 +17,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** Folder of screenshots, for manual review */
 const output = here("output");
 /** The program with the page embedded */
-const program = process.env.SERVER_PROGRAM ?? here("../../../../target/debug/milepost");
+const program = process.env.SERVER_PROGRAM ?? here("../../../target/debug/milepost");
 const browserProgram = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 export const PHONE = { width: 360, height: 740 };

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import { findFinal, request, startBrowser, startNode } from "./support.mjs";
 
-const FILE = fileURLToPath(new URL("../../../../docs/page.png", import.meta.url));
+const FILE = fileURLToPath(new URL("../../../docs/page.png", import.meta.url));
 /** Of the file, which the page of a registry loads with its text */
 const MAX_BYTES = 150_000;
 /** 1100 pixels of the picture show 1000 of the page, so letters are legible where it is scaled to

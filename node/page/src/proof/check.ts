@@ -1,10 +1,10 @@
 // The check of the answer that the page shows, by its proof and the hash of a trusted block. An
 // outcome that is wrong is left out and the rest is checked again, so each one has a verdict.
 
-import { glue } from "../../../build/page/glue.js";
-import moduleUrl from "../../../build/page/verifier.wasm?url";
-import { loadAnswers } from "../../../src/verifier/answers.js";
-import type { AnswerVerifier, ProvenAnswer, ProvenOutcome } from "../../../verifier";
+import { glue } from "../../../../bindings/js/build/page/glue.js";
+import moduleUrl from "../../../../bindings/js/build/page/verifier.wasm?url";
+import { loadAnswers } from "../../../../bindings/js/src/verifier/answers.js";
+import type { AnswerVerifier, ProvenAnswer, ProvenOutcome } from "../../../../bindings/js/verifier";
 import { at, isObject, list, scalar, text, type Json } from "../exact";
 import { document } from "../rpc";
 

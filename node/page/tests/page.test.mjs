@@ -75,7 +75,7 @@ test("a transaction is found by its hash", async () => {
 });
 
 test("a signed transaction is read by the node, which also names the hash of an unknown one", async (context) => {
-  const vectors = fileURLToPath(new URL("../../../../tests/vectors", import.meta.url));
+  const vectors = fileURLToPath(new URL("../../../tests/vectors", import.meta.url));
   const vector = (name) => JSON.parse(readFileSync(join(vectors, name), "utf8"));
   const { signed_tx_base64: signed } = vector("requests/lookup-signed.json").params;
   const { hash, signer_id } = vector("responses/lookup-signed.json").result.transaction;

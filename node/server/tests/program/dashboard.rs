@@ -30,7 +30,7 @@ fn families(names: &BTreeSet<String>) -> BTreeSet<&str> {
 }
 
 fn document(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

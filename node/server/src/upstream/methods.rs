@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_list_is_sorted_and_the_page_has_it() {
         assert!(FORWARDED.is_sorted());
-        let page = include_str!("../../../docs/HTTP.md");
+        let page = include_str!("../../../../docs/HTTP.md");
         let (_, list) = page.split_once("These methods are forwarded:").unwrap();
         let list = list.split_once("\n\n").unwrap().0;
         let listed: Vec<&str> = list.split('`').skip(1).step_by(2).collect();

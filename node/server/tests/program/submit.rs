@@ -303,7 +303,7 @@ fn a_transaction_in_a_batch_and_of_many_requests_is_sent_once() {
 /// A chain of blocks of the shared vectors, whose transactions are valid for six heights
 fn vector_chain(names: &[&str], first: usize) -> (Chain, tempfile::TempDir) {
     let file = |path: &str| {
-        let path = format!("{}/../tests/vectors/{path}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../tests/vectors/{path}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
     let mut blocks: Vec<BlockMessage> = Vec::new();
@@ -348,9 +348,10 @@ fn a_wait_and_its_sending_end_when_the_transaction_expires() {
     let forward = ["--forward", "--upstream", &url, "--timeout", "1h"];
     let server = Server::start(&[&follow[..], &forward, &["--configs", configs]].concat());
     server.until_metric("milepost_head_height", 108);
-    let request: Value =
-        serde_json::from_slice(include_bytes!("../../../tests/vectors/requests/wait-expires.json"))
-            .expect("JSON");
+    let request: Value = serde_json::from_slice(include_bytes!(
+        "../../../../tests/vectors/requests/wait-expires.json"
+    ))
+    .expect("JSON");
     let mut waiting = server.connect();
     waiting.send(&post("/", &self::request("send_tx", &request["params"])));
     server.until("the sending", || upstream.calls("send_tx").len() == 1);
@@ -380,7 +381,7 @@ fn a_refused_transaction_is_sent_again_and_waited_for() {
     let server = Server::start(&[&follow[..], &forward, &["--configs", configs]].concat());
     server.until_metric("milepost_head_height", 103);
     let request: Value = serde_json::from_slice(include_bytes!(
-        "../../../tests/vectors/requests/double-signed.json"
+        "../../../../tests/vectors/requests/double-signed.json"
     ))
     .expect("JSON");
     let params = |wait_until: &str| {
