@@ -12,7 +12,7 @@
 //! tests, because bytes do not depend on the machine. With the feature `jemalloc`, benches allocate
 //! as a node does.
 //!
-//! `interop/benches` measures the path of the reference node beside the engine with the workloads
+//! `interop` measures the path of the reference node beside the engine with the workloads
 //! of this crate: responses, requests, the protocol configuration, import, codecs. `cargo xtask
 //! bench` runs both.
 //!
@@ -23,7 +23,6 @@
 //! | `signatures` | verifying the signature of a submitted transaction, of each scheme |
 //!
 //! The program `gate` runs ten hot paths for `cargo xtask gate`, which counts their instructions;
-//! `disk` prints the size of a finalized transaction on disk, in a store and in an archive; and
 //! `native` is the native side of the bench of the npm package (`bindings/js/bench`).
 //!
 //! `waiters` has these groups, each with a figure for each number of open requests:
@@ -54,7 +53,6 @@ mod open_requests;
 mod outcomes;
 mod practice;
 mod random;
-pub mod small_transactions;
 mod workload;
 
 pub use cpu::Cpu;

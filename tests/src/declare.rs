@@ -37,13 +37,11 @@ pub struct Declarations {
     fixtures: Vec<Value>,
     vectors: Vec<Value>,
     proofs: Vec<Value>,
-    /// The vectors that hold on any chain, as `milepost conformance` reads them
+    /// The vectors that hold on any chain
     expectations: Vec<Value>,
     names: BTreeSet<String>,
 }
 
-/// The file of the vectors that hold on any chain, which is part of the program
-const EXPECTATIONS: &str = "../../node/server/src/conformance/expectations.json";
 /// Maximum size of a request that is sent to servers of others
 const MAX_REQUEST: usize = 4096;
 /// Vectors whose hash or height is on no chain
@@ -78,11 +76,21 @@ impl Declarations {
         declarations
     }
 
-    /// The files of `vectors/`, and the one of the program: path from there and content
-    pub fn files(mut self) -> BTreeMap<String, Vec<u8>> {
+    /// The vectors that hold on any chain, as the JSON that a program reads which checks servers of
+    /// others
+    ///
+    /// # Panics
+    ///
+    /// If a vector that is named here is not declared.
+    pub fn expectations(self) -> String {
         for name in ON_ANY_CHAIN.iter().chain(&OWN_DECISIONS) {
             assert!(self.names.contains(&format!("vector {name}")), "no vector is called {name}");
         }
+        json::indented(&Value::from(self.expectations))
+    }
+
+    /// The files of `vectors/`: path from there and content
+    pub fn files(mut self) -> BTreeMap<String, Vec<u8>> {
         let manifest = json!({
             "about": "Shared vectors, written by `cargo xtask vectors`; README.md describes the format.",
             "fixtures": self.fixtures,
@@ -90,8 +98,6 @@ impl Declarations {
             "proofs": self.proofs,
         });
         self.files.insert("manifest.json".into(), json::indented(&manifest).into_bytes());
-        let expectations = json::indented(&Value::from(self.expectations));
-        self.files.insert(EXPECTATIONS.into(), expectations.into_bytes());
         self.files
     }
 

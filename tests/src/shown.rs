@@ -26,3 +26,9 @@ pub fn assert_answer(shown: &str, actual: &str) {
     }
     assert_eq!(rest, "", "the shown answer ends before the actual one");
 }
+
+/// The texts between these two, in order
+pub fn between<'text>(text: &'text str, start: &str, end: &str) -> Vec<&'text str> {
+    let parts = text.split(start).skip(1);
+    parts.map(|rest| rest.split(end).next().expect("a split has a first part")).collect()
+}

@@ -1,11 +1,9 @@
 //! The vectors as runners read them, from their files.
 //!
-//! [`load`] reads the manifest; [`engine`] runs a vector on the crate, [`http`] on the server.
-//! Runners in other languages read the same files, which `vectors/README.md` describes.
+//! [`load`] reads the manifest; [`engine`] runs a vector on the crate. Runners of other surfaces and
+//! in other languages read the same files, which `vectors/README.md` describes.
 
-pub mod archived;
 pub mod engine;
-pub mod http;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -257,12 +255,17 @@ fn paths(names: &[Value], directory: &Path) -> Result<Vec<PathBuf>, String> {
     names.iter().map(path).collect()
 }
 
-fn with_path(path: &Path, error: &dyn core::error::Error) -> String {
+/// The text of an error with the path that it is of
+pub fn with_path(path: &Path, error: &dyn core::error::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Returns an error with the first difference of two bodies
-fn compare(found: &[u8], expected: &[u8]) -> Result<(), String> {
+/// Compares two bodies
+///
+/// # Errors
+///
+/// They differ; the error shows the first difference.
+pub fn compare(found: &[u8], expected: &[u8]) -> Result<(), String> {
     if found == expected {
         return Ok(());
     }

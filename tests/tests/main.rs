@@ -3,7 +3,6 @@
 mod answer_proof;
 mod architecture;
 mod broken_storages;
-mod conformance;
 mod features;
 mod import;
 mod isolation;
@@ -14,7 +13,6 @@ mod node;
 mod oracle;
 mod proof;
 mod readme;
-mod settings;
 mod simulation;
 mod status;
 mod validity;

@@ -6,7 +6,6 @@ use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
 use milepost::proof::VerificationResult;
 use milepost::storage::{MemoryStorage, Storage as _};
 use milepost_tests::node::{CHAINS, NodeChain, recorded_chain};
-use milepost_tests::vectors::http::{self, Server};
 use milepost_tests::vectors::{self, Manifest, engine};
 use tempfile::TempDir;
 
@@ -39,20 +38,6 @@ fn the_engine_gives_every_answer() {
         for vector in &manifest.vectors {
             let result = engine::run(vector, fixture, &storage);
             assert_eq!(result, Ok(()), "{}", vector.name);
-        }
-    }
-}
-
-#[test]
-fn the_server_gives_every_answer() {
-    for (_, manifest, directory) in chains() {
-        let program = http::program().expect("the server is built");
-        let count = manifest.vectors[0].max_batch.expect("a batch");
-        let flags = [format!("--max-batch={count}"), "--verify=strict".to_owned()];
-        let server = Server::start(&program, &manifest.fixtures[0], &flags, directory.path());
-        let server = server.expect("the server starts");
-        for vector in &manifest.vectors {
-            assert_eq!(server.run(vector), Ok(()), "{}", vector.name);
         }
     }
 }

@@ -24,9 +24,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     // Both sides allocate as a node does.
     let features = if with_rocksdb { "jemalloc,rocksdb" } else { "jemalloc" };
     if filter.is_empty() {
-        run_command(&mut cargo("run --release -p milepost-benches --bin disk"))?;
+        run_command(&mut cargo("run --release -p milepost-node-benches --bin disk"))?;
         if with_rocksdb {
-            let mut disk = interop_cargo("run --release -p milepost-peer-benches --bin disk")?;
+            let mut disk = interop_cargo("run --release -p milepost-interop --bin disk")?;
             run_command(disk.args(["--features", features]))?;
         }
     }
@@ -36,13 +36,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         run_command(command.args(filter))
     };
     measure(&mut cargo("bench -p milepost-benches --features jemalloc"))?;
-    measure(interop_cargo("bench -p milepost-peer-benches")?.args(["--features", features]))
+    measure(interop_cargo("bench -p milepost-interop")?.args(["--features", features]))
 }
 
 /// Measures requests over HTTP
 pub(crate) fn run_http() -> Result<(), String> {
-    run_command(&mut cargo("build --release -p milepost-server -p milepost-http-benches"))?;
-    let peer = "build --release -p milepost-peer-benches --bin http-peer --features jemalloc";
+    run_command(&mut cargo("build --release -p milepost-server -p milepost-node-benches"))?;
+    let peer = "build --release -p milepost-node-interop --features jemalloc";
     run_command(&mut interop_cargo(peer)?)?;
     http_bench("measure", "release")
 }

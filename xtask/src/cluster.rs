@@ -11,7 +11,7 @@ use crate::verify::count;
 use crate::workspace::{WORKSPACE, development};
 
 /// The folder of the crate that starts nodes, with the list of their jars
-const NODES: &str = "node/testing/cluster";
+const NODES: &str = "node/testing";
 /// Prints the path of a Java 17, wherever Debian puts it for this processor
 const JAVA_17: &str = "ls /usr/lib/jvm/java-17-openjdk-*/bin/java";
 

@@ -3,7 +3,7 @@
 //! The tests run the same targets over the same inputs, which `fuzz/examples/seeds.rs` writes. New
 //! ones stay in the target directory until `--keep` writes those that reach other code to
 //! `fuzz/corpus`. A target that fails names the file with the input, which becomes a line of
-//! `fuzz/findings`. The target beside the node's crates, in `interop/fuzz`, takes minutes to build
+//! `fuzz/findings`. The target beside the node's crates, in `interop`, takes minutes to build
 //! and runs by its name only.
 
 use std::fs;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     }
     for name in &names {
         let is_node = name == NODE_TARGET.0;
-        let programs = if is_node { build("interop/fuzz")? } else { programs.clone() };
+        let programs = if is_node { build("interop")? } else { programs.clone() };
         let inputs_of = if is_node { NODE_TARGET.1 } else { name };
         let inputs = [folder.join("found").join(inputs_of), folder.join("seeds").join(inputs_of)];
         fs::create_dir_all(&inputs[0]).map_err(|error| error.to_string())?;

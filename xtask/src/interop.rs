@@ -51,7 +51,7 @@ const RECORDS: &str = "tests/vectors/oracle";
 fn record(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let mut tests = interop_cargo(
-        "test -p milepost-oracle --test views --test transaction \
+        "test -p milepost-interop --test views --test transaction \
                                    --test config --test practice",
     )?;
     count(tests.env("MILEPOST_RECORD", directory).env(LINTS.0, LINTS.1))

@@ -30,7 +30,7 @@ const PARTS: [(&str, &str); 21] = [
     ("c", "gcc g++ binutils cmake make pkg-config clang-22 libclang-rt-22-dev valgrind abigail-tools"),
     ("fuzz", "g++ cargo:cargo-fuzz@0.13"),
     ("mutants", "cargo:cargo-mutants@27"),
-    ("cassandra", "openjdk-17-jre-headless maven jars:node/testing/cluster"),
+    ("cassandra", "openjdk-17-jre-headless maven jars:node/testing"),
     ("api", "rust:nightly cargo:cargo-public-api@0.52"),
     ("supply", "rust:nightly cargo:cargo-deny@0.20"),
     ("platforms", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-i686-linux-gnu \

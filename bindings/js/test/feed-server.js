@@ -1,4 +1,4 @@
-// A feed of the practice chain as a process, with faults by a seed: see `node/testing/feed`.
+// A feed of the practice chain as a process, with faults by a seed: `FEED_SERVER_PROGRAM` names it.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -15,7 +15,7 @@ const program =
 export async function startFeed(...options) {
   const child = spawn(program, options.map(String), { stdio: ["pipe", "pipe", "inherit"] });
   const line = await new Promise((resolve, reject) => {
-    child.once("error", () => reject(new Error(`${program}: build it with \`cargo build -p milepost-feed-server\``)));
+    child.once("error", () => reject(new Error(`${program}: build it, or name another one in FEED_SERVER_PROGRAM`)));
     child.once("exit", (code) => reject(new Error(`${program} ended with ${code}`)));
     createInterface({ input: child.stdout }).once("line", resolve);
   });

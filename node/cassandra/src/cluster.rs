@@ -135,7 +135,7 @@ impl Statements {
             prepared.set_consistency(Consistency::LocalQuorum);
             prepared.set_execution_profile_handle(Some(profile.clone()));
             prepared.set_page_size(READ_PAGE);
-            Ok(prepared)
+            Ok::<_, Error>(prepared)
         };
         let read = prepare(schema::read(table), reading).await?;
         let mut read_one = read.clone();

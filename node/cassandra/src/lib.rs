@@ -64,4 +64,4 @@ pub use archive::CassandraArchive;
 pub use pieces::{MAX_PIECE, MAX_ROW};
 
 #[cfg(test)]
-use {milepost_test_cluster as _, tempfile as _};
+use {milepost_testing as _, tempfile as _};

@@ -26,7 +26,8 @@ impl Cluster {
         limit: usize,
     ) -> Result<Vec<(Key, Row)>, Error> {
         let statements = self.statements(table)?;
-        let mut before = after.map(|key| Ok((token(statements, &key)?, key))).transpose()?;
+        let mut before =
+            after.map(|key| Ok::<_, Error>((token(statements, &key)?, key))).transpose()?;
         let first = before.map_or(i64::MIN, |(token, _)| token);
         let mut found = Found::default();
         let mut current: Option<(Key, Assembly)> = None;

@@ -79,6 +79,6 @@ pub use url::FeedUrl;
 
 #[cfg(test)]
 use {
-    milepost_feed_server as _, milepost_practice as _, milepost_redb as _, milepost_testkit as _,
+    milepost_practice as _, milepost_redb as _, milepost_testing as _, milepost_testkit as _,
     tempfile as _,
 };

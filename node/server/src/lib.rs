@@ -75,10 +75,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 #[cfg(test)]
-use {
-    loom as _, milepost_feed_server as _, milepost_test_cluster as _, milepost_tests as _,
-    tempfile as _,
-};
+use {loom as _, milepost_testing as _, milepost_tests as _, tempfile as _};
 #[cfg(all(feature = "jemalloc", target_os = "linux"))]
 use {tikv_jemalloc_ctl as _, tikv_jemallocator as _};
 

@@ -44,7 +44,11 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
 }
 
 /// Imports the configurations of a fixture
-pub(super) fn import_configs(fixture: &Fixture, storage: &mut impl Storage) -> Result<(), String> {
+///
+/// # Errors
+///
+/// A file cannot be read or is refused; the error names it.
+pub fn import_configs(fixture: &Fixture, storage: &mut impl Storage) -> Result<(), String> {
     for (height, path) in &fixture.configs {
         let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
         let put = Engine::default().put_config(*height, &text, &import_settings(fixture), storage);
@@ -313,7 +317,8 @@ fn resume<S: Storage + Clone>(
     Err("expected to be ready after the last block, waits".into())
 }
 
-pub(super) fn import_settings(fixture: &Fixture) -> ImportSettings {
+/// The settings of imports of a fixture
+pub fn import_settings(fixture: &Fixture) -> ImportSettings {
     let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
     let shards = TrackedShards::new(fixture.track_shards.iter().copied());
     ImportSettings::default().with_finality(finality).with_track_shards(shards.expect("few shards"))

@@ -17,7 +17,7 @@ use milepost::archive::{Archive, Envelope, Origin, WriterId};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::{Address, CassandraArchive};
-use milepost_test_cluster::{Calls, Cluster, DATA_CENTER, Node, Security};
+use milepost_testing::cluster::{Calls, Cluster, DATA_CENTER, Node, Security};
 
 const WRITERS: u64 = 4;
 const READERS: u64 = 4;

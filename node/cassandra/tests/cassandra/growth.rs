@@ -4,7 +4,7 @@
 //! A small version runs in `node.rs`, which has its node already.
 
 use milepost_cassandra::{Address, CassandraArchive};
-use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
+use milepost_testing::cluster::{Cluster, DATA_CENTER, Security};
 
 pub(crate) mod reads;
 

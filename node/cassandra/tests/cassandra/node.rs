@@ -16,7 +16,7 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use milepost_cassandra::{Address, CassandraArchive, MAX_PIECE, MAX_ROW};
-use milepost_test_cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
+use milepost_testing::cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
 
 use crate::growth::reads as growth;
 

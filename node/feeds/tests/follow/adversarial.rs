@@ -3,12 +3,12 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feed_server::Faults;
 use milepost_feeds::{
     BlockRequest, Fetched, Finality, FollowError, FollowErrorKind, Follower, Settings, Source,
     SourceError, SourceErrorKind, Start, StoredChain,
 };
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
+use milepost_testing::feed::Faults;
 use tokio::time;
 
 use crate::support::{Events, Host, MemorySource, chain_settings, feed, quiet, within};

@@ -3,12 +3,12 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feed_server::Faults;
 use milepost_feeds::{
     BlockRequest, Fetched, FollowErrorKind, Follower, Settings, Source, SourceError,
     SourceErrorKind, Start,
 };
 use milepost_practice::Settings as ChainSettings;
+use milepost_testing::feed::Faults;
 
 use crate::support::{Events, Host, MemorySource, Quiet, chain_settings, feed, quiet, within};
 

@@ -4,9 +4,9 @@ use core::time::Duration;
 use std::time::Instant;
 
 use milepost::primitives::CryptoHash;
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_feeds::{Budget, FollowErrorKind, Follower, NearData, Settings, Start, Token};
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 
 use crate::support::Events;
 

@@ -10,9 +10,9 @@ use core::time::Duration;
 use std::{env, fs};
 
 use milepost::import::Retention;
-use milepost_feed_server::{Faults, Feed, FeedChain};
 use milepost_feeds::{Follower, Start};
 use milepost_practice::{Practice, Settings as ChainSettings};
+use milepost_testing::feed::{Faults, Feed, FeedChain};
 
 use crate::support::{Canonical, Events, Host, MemorySource, chain_settings, within};
 

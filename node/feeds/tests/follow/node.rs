@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_feeds::{
     Budget, FollowError, FollowErrorKind, Follower, NearData, Node, Settings, Source, Start, Token,
 };
 use milepost_practice::Settings as ChainSettings;
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 
 use crate::support::{Events, Host, MemoryNode, Quiet, chain_settings, feed, quiet, within};
 

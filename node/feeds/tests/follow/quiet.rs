@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feed_server::Faults;
 use milepost_feeds::{Follower, Start};
 use milepost_practice::Settings as ChainSettings;
+use milepost_testing::feed::Faults;
 
 use crate::support::{Events, Host, MemorySource, Quiet, chain_settings, feed, quiet, within};
 

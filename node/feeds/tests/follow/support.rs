@@ -9,12 +9,12 @@ use milepost::endpoint::Engine;
 use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{BlockPoint, Key, MemoryStorage, Row};
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedResponse, Transfer};
 use milepost_feeds::{
     BlockRequest, Event, Fetched, Finality, Settings, Source, SourceError, SourceErrorKind,
     StoredChain,
 };
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedResponse, Transfer};
 use serde_json::{Value, json};
 use tokio::time;
 

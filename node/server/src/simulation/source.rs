@@ -6,8 +6,8 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feed_server::{Feed, FeedResponse, Transfer};
 use milepost_feeds::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
+use milepost_testing::feed::{Feed, FeedResponse, Transfer};
 
 /// A feed in this process
 pub(super) struct MemorySource(pub(super) Arc<Feed>);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use milepost_feed_server::Faults;
+use milepost_testing::feed::Faults;
 
 use crate::archive_commands::stats;
 use crate::follow::{canonical, chain, follow, serve_feed, status_of};

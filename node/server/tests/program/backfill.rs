@@ -8,8 +8,8 @@ use milepost::archive::{Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, 
 use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_archive::DirectoryArchive;
-use milepost_feed_server::Faults;
 use milepost_practice::PracticeTransaction;
+use milepost_testing::feed::Faults;
 use serde_json::Value;
 
 use crate::archive_commands::{Blocks, answers, printed, reader, stats};

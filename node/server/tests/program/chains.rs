@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use milepost_feed_server::Faults;
 use milepost_practice::Settings;
 use milepost_practice::config::protocol_config;
+use milepost_testing::feed::Faults;
 
 use crate::fixture::{message_files, text};
 use crate::follow::{canonical, chain, follow, serve_feed};

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 
-use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
-use milepost_tests::vectors::archived::{self, Archived};
-use milepost_tests::vectors::{self, http};
+use milepost_testing::archived::{self, Archived};
+use milepost_testing::cluster::{Cluster, DATA_CENTER, Security};
+use milepost_testing::server;
+use milepost_tests::vectors;
 use tempfile::TempDir;
 
 use crate::archive_commands::{Blocks, answers, check_periods, printed, reader, stats};
@@ -128,12 +129,12 @@ fn check_vectors(keyspace: &dyn Fn(&str) -> String) {
         let servers = (0..SERVERS).map(|number| {
             let own = directory.path().join(format!("{number}.milepost"));
             fs::copy(&store, &own).unwrap();
-            http::Server::over(program, fixture, &[], &own, &shared).unwrap()
+            server::Server::over(program, fixture, &[], &own, &shared).unwrap()
         });
-        let servers: Vec<http::Server> = servers.collect();
+        let servers: Vec<server::Server> = servers.collect();
         let is_run = |vector: &&vectors::Vector| {
-            http::is_supported(vector, fixture)
-                && http::flags(vector).is_empty()
+            server::is_supported(vector, fixture)
+                && server::flags(vector).is_empty()
                 // It asks for the earliest block of the store.
                 && vector.name != "config-earliest"
         };

@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use milepost_feed_server::Faults;
-use milepost_test_cluster::{Calls, Cluster, DATA_CENTER, Security};
+use milepost_testing::cluster::{Calls, Cluster, DATA_CENTER, Security};
+use milepost_testing::feed::Faults;
 
 use crate::archive_commands::{Blocks, reader};
 use crate::fixture::text;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use milepost_feed_server::{Feed, FeedChain, FeedServer};
 use milepost_practice::{Practice, Settings};
+use milepost_testing::feed::{Feed, FeedChain, FeedServer};
 use serde_json::Value;
 
 use crate::support::Server;

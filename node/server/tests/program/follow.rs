@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::time::UNIX_EPOCH;
 use std::{env, fs};
 
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 use serde_json::json;
 
 use crate::fixture::text;

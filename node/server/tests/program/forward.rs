@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use milepost_feed_server::{Feed, FeedChain, FeedServer};
+use milepost_testing::feed::{Feed, FeedChain, FeedServer};
 use serde_json::{Value, json};
 use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;

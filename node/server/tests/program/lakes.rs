@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_practice::{BlockMessage, Practice, Settings};
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 use serde_json::Value;
 
 use crate::fixture::text;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
-use milepost_feed_server::Faults;
 use milepost_practice::config::protocol_config;
+use milepost_testing::feed::Faults;
 use serde_json::json;
 
 use crate::fixture::text;

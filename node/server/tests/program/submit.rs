@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use milepost::codec::base64;
-use milepost_feed_server::{Feed, FeedChain, FeedServer};
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use milepost_testing::feed::{Feed, FeedChain, FeedServer};
 use serde_json::{Value, json};
 
 use crate::fixture;

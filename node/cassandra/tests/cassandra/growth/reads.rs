@@ -10,11 +10,7 @@ use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
 use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::CassandraArchive;
 
-#[expect(unreachable_pub, reason = "public in the crate of the benches")]
-#[path = "../../../../../benches/src/small_transactions.rs"]
-mod small_transactions;
-
-use small_transactions::{answer, key};
+use milepost_testing::small_transactions::{answer, key};
 
 const ORIGIN: Origin = Origin::of(WriterId(1));
 /// Rows that are put at a time: those of a busy block

@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use milepost::primitives::CryptoHash;
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_practice::{BlockMessage, Practice, Settings};
+use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 
 /// Blocks that the server has before anybody watches
 const START: usize = 12;

@@ -1,0 +1,11 @@
+//! Tests that start the program: the vectors over HTTP, what its pages show, its checks of others,
+//! and stores under disks that fail.
+
+#![expect(unused_crate_dependencies, reason = "those of the library")]
+
+mod conformance;
+mod power_loss;
+mod readme;
+mod recorded;
+mod settings;
+mod vectors;
