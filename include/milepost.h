@@ -1499,23 +1499,6 @@ milepost_status_t milepost_archive_check(milepost_archive_create_fn create,
 MILEPOST_NONNULL(1);
 
 /**
- * Returns what an engine has put into its archive, and whether that fails
- *
- * `MILEPOST_STATUS_USAGE` if it has none.
- *
- * Threads: any number concurrently.
- *
- * To free: `archive_status` by `milepost_archive_status_free`.
- *
- * May be NULL: `error`.
- */
-MILEPOST_NODISCARD
-milepost_status_t milepost_engine_archive_status(const struct milepost_engine *engine,
-                                                 struct milepost_archive_status **archive_status,
-                                                 struct milepost_error **error)
-MILEPOST_NONNULL(1, 2);
-
-/**
  * Returns the members of a state of an archive
  *
  * Threads: any number concurrently.
@@ -2050,6 +2033,23 @@ MILEPOST_NODISCARD
 milepost_status_t milepost_engine_chain_status(const struct milepost_engine *engine,
                                                struct milepost_chain_status **chain_status,
                                                struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Returns what an engine has put into its archive, and whether that fails
+ *
+ * `MILEPOST_STATUS_USAGE` if it has none.
+ *
+ * Threads: any number concurrently.
+ *
+ * To free: `archive_status` by `milepost_archive_status_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_engine_archive_status(const struct milepost_engine *engine,
+                                                 struct milepost_archive_status **archive_status,
+                                                 struct milepost_error **error)
 MILEPOST_NONNULL(1, 2);
 
 /**

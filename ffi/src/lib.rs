@@ -40,7 +40,7 @@
 #![expect(clippy::exhaustive_structs, reason = "the members of a structure are the interface")]
 
 #[cfg(test)]
-use milepost_fuzz as _;
+use milepost_tests as _;
 
 pub mod archive;
 pub mod archive_check;

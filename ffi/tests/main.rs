@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use milepost_tests::fuzz;
 use {milepost as _, milepost_redb as _, serde as _, serde_json as _};
 
 /// Changed programs; each makes up to 64 calls, some of which import blocks
@@ -13,7 +14,7 @@ const CHANGES: usize = 300;
 
 #[test]
 fn no_program_panics() {
-    milepost_fuzz::replay("c_interface", CHANGES, c_interface::run);
+    fuzz::target("c_interface").replay(CHANGES, c_interface::run);
 }
 
 /// The functions of a text, without those in comments

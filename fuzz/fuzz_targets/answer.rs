@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::answer`.
+//! See `milepost_tests::fuzz::answer`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::answer(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::answer(data));

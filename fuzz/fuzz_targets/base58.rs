@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::base58`.
+//! See `milepost_tests::fuzz::base58`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::base58(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::base58(data));

@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::block_message`.
+//! See `milepost_tests::fuzz::block_message`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::block_message(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::block_message(data));

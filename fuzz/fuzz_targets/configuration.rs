@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::configuration`.
+//! See `milepost_tests::fuzz::configuration`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::configuration(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::configuration(data));

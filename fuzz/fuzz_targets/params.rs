@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::params`.
+//! See `milepost_tests::fuzz::params`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::params(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::params(data));

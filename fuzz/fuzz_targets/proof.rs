@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::proof`.
+//! See `milepost_tests::fuzz::proof`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::proof(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::proof(data));

@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::request_body`.
+//! See `milepost_tests::fuzz::request_body`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::request_body(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::request_body(data));

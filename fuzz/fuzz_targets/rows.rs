@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::rows`.
+//! See `milepost_tests::fuzz::rows`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::rows(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::rows(data));

@@ -1,5 +1,5 @@
-//! See `milepost_fuzz::signed_transaction`.
+//! See `milepost_tests::fuzz::signed_transaction`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::signed_transaction(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_tests::fuzz::signed_transaction(data));

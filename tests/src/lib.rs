@@ -1,4 +1,4 @@
-//! The shared vectors, their declarations and their runners.
+//! The shared vectors, their declarations and their runners; and the fuzz targets.
 //!
 //! A vector is a request over known blocks and the exact bytes of its response; every surface of
 //! the project must give the same bytes. `cargo xtask vectors` writes the files in `vectors/` from
@@ -9,6 +9,7 @@
 
 pub mod conformance_table;
 pub mod declare;
+pub mod fuzz;
 pub mod node;
 pub mod recorded;
 pub mod shown;

@@ -4,6 +4,7 @@ mod answer_proof;
 mod architecture;
 mod broken_storages;
 mod features;
+mod fuzz;
 mod import;
 mod isolation;
 mod lake;

@@ -122,7 +122,7 @@ fn wasm_bindgen_and_its_command_have_the_same_version() {
     assert_eq!(version, requirement("milepost-wasm-kit", "wasm-bindgen"));
     assert_eq!(version, requirement("milepost-wasm-verifier", "wasm-bindgen"));
     assert!(version.starts_with('='), "wasm-bindgen {version} is not pinned");
-    assert_eq!(version, requirement("xtask-npm", "wasm-bindgen-cli-support"));
+    assert_eq!(version, requirement("xtask-generate", "wasm-bindgen-cli-support"));
 }
 
 #[test]

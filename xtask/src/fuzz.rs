@@ -1,21 +1,24 @@
-//! Builds the fuzz targets of `fuzz/` under sanitizers and runs them for a time.
+//! Builds the fuzz targets of `fuzz` and `node/fuzz` under sanitizers and runs them for a time.
 //!
-//! The tests run the same targets over the same inputs, which `fuzz/examples/seeds.rs` writes. New
-//! ones stay in the target directory until `--keep` writes those that reach other code to
-//! `fuzz/corpus`. A target that fails names the file with the input, which becomes a line of
-//! `fuzz/findings`. The target beside the node's crates, in `interop`, takes minutes to build
-//! and runs by its name only.
+//! The tests run the same targets over the same inputs, which the example `seeds` of each writes.
+//! New ones stay in the target directory until `--keep` writes those that reach other code to
+//! `corpus`. A target that fails names the file with the input, which becomes a line of `findings`.
+//! The target beside the crates of the reference node, in `interop`, takes minutes to build and runs
+//! by its name only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{self, cargo, output, program_at_root, run as run_command};
+use crate::shell::{self, cargo, output, program_at_root, root, run as run_command};
 
 /// Megabytes of memory that a target may use; AddressSanitizer takes a part of it
 const MEMORY: u32 = 2048;
 /// Seconds that one input may take; with AddressSanitizer all is several times slower
 const SECONDS_OF_AN_INPUT: u32 = 25;
+
+/// The packages whose targets run without a name
+const PACKAGES: [&str; 2] = ["fuzz", "node/fuzz"];
 
 /// The target beside the node's crates, and the one with which it shares its inputs: what either
 /// finds is an input of the other
@@ -41,8 +44,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         }
     }
     let folder = shell::target()?.join("fuzz");
-    let programs = build("fuzz")?;
-    run_command(&mut seeds("write", &folder.join("seeds"), None))?;
+    for package in PACKAGES {
+        build(package)?;
+        run_command(&mut seeds(package, "write", &folder.join("seeds"), None))?;
+    }
     if names.is_empty() {
         let entries = fs::read_dir(folder.join("seeds")).map_err(|error| error.to_string())?;
         let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -51,8 +56,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     }
     for name in &names {
         let is_node = name == NODE_TARGET.0;
-        let programs = if is_node { build("interop")? } else { programs.clone() };
         let inputs_of = if is_node { NODE_TARGET.1 } else { name };
+        let package = PACKAGES.into_iter().find(|package| has_target(package, inputs_of));
+        let package = package.ok_or_else(|| format!("no target is called `{name}`"))?;
+        let programs = build(if is_node { "interop" } else { package })?;
         let inputs = [folder.join("found").join(inputs_of), folder.join("seeds").join(inputs_of)];
         fs::create_dir_all(&inputs[0]).map_err(|error| error.to_string())?;
         let mut program = program_at_root(programs.join(name));
@@ -74,17 +81,20 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
             // How often code is reached does not count, or the corpus would be ten times as large.
             merge.args(["-merge=1", "-use_counters=0", "-verbosity=0"]);
             run_command(merge.arg(kept.join(inputs_of)).args(&inputs))?;
-            run_command(&mut seeds("keep", &kept, Some(inputs_of)))?;
+            run_command(&mut seeds(package, "keep", &kept, Some(inputs_of)))?;
         }
     }
     Ok(())
 }
 
-/// Builds the targets of a workspace; returns where the programs are
-fn build(workspace: &str) -> Result<PathBuf, String> {
-    let target = shell::target()?.join(workspace.replace('/', "-"));
+/// Builds the targets of a package; returns where the programs are
+fn build(package: &str) -> Result<PathBuf, String> {
+    let target = shell::target()?.join(package.replace('/', "-"));
     let mut command = cargo("fuzz build --fuzz-dir");
-    command.arg(workspace).arg("--target-dir").arg(&target);
+    command.arg(package).arg("--target-dir").arg(&target);
+    if package == "interop" {
+        command.args(["--features", "fuzz"]);
+    }
     // It takes long with the node's crates.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     // The sanitizer and the coverage are options of the compiler that are not stable.
@@ -94,9 +104,14 @@ fn build(workspace: &str) -> Result<PathBuf, String> {
     Ok(target.join(host.ok_or("`rustc -vV` names no host")?).join("release"))
 }
 
+fn has_target(package: &str, name: &str) -> bool {
+    root().join(package).join("fuzz_targets").join(name).with_extension("rs").exists()
+}
+
 /// The example that writes inputs or keeps others
-fn seeds(verb: &str, folder: &Path, target: Option<&str>) -> Command {
-    let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds --");
+fn seeds(package: &str, verb: &str, folder: &Path, target: Option<&str>) -> Command {
+    let run = "run --quiet --example seeds --manifest-path";
+    let mut command = cargo(&format!("{run} {package}/Cargo.toml --"));
     command.arg(verb).arg(folder).args(target);
     command
 }

@@ -25,20 +25,20 @@ struct Generated {
 const ALL: [Generated; 4] = [
     Generated {
         name: "header",
-        programs: &["milepost-header"],
-        sources: &["ffi/src", "ffi/header/src"],
+        programs: &["generate-header"],
+        sources: &["ffi/src", "xtask/generate/src/header", "xtask/generate/src/header.rs"],
         files: &["include/milepost.h"],
     },
     Generated {
         name: "types",
-        programs: &["xtask-types"],
+        programs: &["generate-types"],
         // The docs of views and configurations are in their schemas.
         sources: &[
             "protocol/src/views",
             "protocol/src/views.rs",
             "protocol/src/config",
             "protocol/src/config.rs",
-            "xtask/types/src",
+            "xtask/generate/src/bin/generate-types",
         ],
         files: &[
             "bindings/js/wire.d.ts",

@@ -2,7 +2,7 @@
 //!
 //! The tests have modules of the development build. Those that are published have a standard
 //! library that is made for them: small, and without the texts of panics, which a page has no use
-//! for. `xtask/npm` makes the glue, and the package's own scripts, which need Node.js, the rest.
+//! for. `xtask/generate` makes the glue, and the package's own scripts, which need Node.js, the rest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ enum Build {
 /// Builds the package as it is published
 pub(crate) fn build() -> Result<(), String> {
     setup::require(&["npm", "sources"])?;
-    build_programs(&["xtask-npm"])?;
+    build_programs(&["generate-npm"])?;
     Build::Published.modules(&MODULES)?;
     run(node().arg("build.js"))
 }
@@ -67,7 +67,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// Builds the module of the page, with its glue
 pub(crate) fn build_for_page() -> Result<(), String> {
     setup::require(&["npm", "sources"])?;
-    build_programs(&["xtask-npm"])?;
+    build_programs(&["generate-npm"])?;
     Build::Published.modules(&[PAGE])?;
     let files = ["build/page/module.wasm", "build/page/verifier.wasm"];
     run(node().arg("tools/optimize.js").args(files))
@@ -97,7 +97,7 @@ pub(crate) fn test_bundles() -> Result<(), String> {
 
 /// Builds the server, and the feed with faults that tests follow; the variables that name them
 pub(crate) fn test_programs() -> Result<[(&'static str, PathBuf); 2], String> {
-    let programs = build_programs(&["milepost", "milepost-feed-server", "xtask-npm"])?;
+    let programs = build_programs(&["milepost", "milepost-feed-server", "generate-npm"])?;
     let feed_server = programs.join("milepost-feed-server");
     Ok([(SERVER_PROGRAM, programs.join("milepost")), ("FEED_SERVER_PROGRAM", feed_server)])
 }
@@ -177,7 +177,7 @@ impl Build {
         run(&mut command)?;
         for Module { crate_name, folder, .. } in modules {
             let module = place.join(crate_name.replace('-', "_") + ".wasm");
-            let mut glue = program_at_root(shell::target()?.join("debug/xtask-npm"));
+            let mut glue = program_at_root(shell::target()?.join("debug/generate-npm"));
             run(glue.arg(module).arg(package().join(folder)))?;
         }
         Ok(())

@@ -106,7 +106,7 @@ pub(crate) mod tests {
     const METADATA: &str = r#"{"packages": [
         {"name": "engine", "manifest_path": "/r/core/Cargo.toml",
             "features": {"default": ["a"], "a": [], "simd-base64": []}},
-        {"name": "server", "manifest_path": "/r/server/Cargo.toml", "features": {}},
+        {"name": "server", "manifest_path": "/r/node/server/Cargo.toml", "features": {}},
         {"name": "tests", "manifest_path": "/r/tests/Cargo.toml", "features": {}},
         {"name": "seeds", "manifest_path": "/r/tests/seeds/Cargo.toml", "features": {},
             "publish": []}

@@ -57,7 +57,7 @@ use Run::{Function, Program, Tests, TestsWith};
 /// All checks; a row has the members of [`Check`] in their order
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare wasm/verifier/ xtask/types/",
+    check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare wasm/verifier/ xtask/generate/",
         "the header, types and vectors, written again and compared, and the sources of the page's module",
         Function(generate::compare_all)),
     check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
@@ -66,7 +66,7 @@ const CHECKS: &[Check] = &[
     check("gate", Change, 2, "gate", "protocol/ core/ benches/",
         "instructions of ten hot paths, within 3 %",
         Function(gate::check)),
-    check("npm", Change, 7, "npm sources browser", "protocol/ core/ wasm/ bindings/js/ xtask/npm/",
+    check("npm", Change, 7, "npm sources browser", "protocol/ core/ wasm/ bindings/js/ xtask/generate/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
     check("page", Change, 5, "page browser", "node/page/ node/server/page/ node/server/src/http/ wasm/verifier/",

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use milepost_header::{Function, Kind, read, tables};
+use xtask_generate::header::{Function, Kind, read, tables};
 
 use crate::c;
 

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use milepost_header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
 use milepost_tests::shown::code;
 use milepost_tests::vectors;
+use xtask_generate::header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
 
 use crate::c::{self, Tool};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use milepost_header::{HEADER, Kind, header, read};
+use xtask_generate::header::{HEADER, Kind, header, read};
 
 use crate::c;
 

@@ -177,7 +177,8 @@ fn the_static_library_exports_its_interface_only() {
     let symbols: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     let others: Vec<_> = symbols.iter().filter(|symbol| !symbol.starts_with("milepost_")).collect();
     assert!(others.is_empty(), "{others:?}");
-    let functions = milepost_header::read(&c::root()).expect("the sources can be parsed").functions;
+    let functions =
+        xtask_generate::header::read(&c::root()).expect("the sources can be parsed").functions;
     assert_eq!(symbols.len(), functions.len());
 }
 

@@ -25,8 +25,7 @@
 /// - A leading `@constant` defines a function of at most one number that returns a value and needs
 ///   no checks.
 ///
-/// The crate `milepost-header` generates the header from these invocations, so their form is its
-/// input.
+/// `xtask/generate` makes the header of these invocations, so their form is its input.
 macro_rules! ffi_function {
     ($(#[$meta:meta])* fn $name:ident($handle:ident: *mut $type:ty);) => {
         $(#[$meta])*

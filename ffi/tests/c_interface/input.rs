@@ -1,7 +1,7 @@
 //! What a program draws from the bytes of an input; without bytes it draws zeros.
 
 use milepost_ffi::value::milepost_hash;
-use milepost_fuzz::host_texts;
+use milepost_tests::fuzz::host_texts;
 
 pub(crate) struct Input<'bytes>(pub(crate) &'bytes [u8]);
 

@@ -1,6 +1,6 @@
 //! The protocol configuration as a node answers it: assembled anew for each request.
 
-use milepost_interop::oracle::{NETWORKS, Network};
+use crate::oracle::{NETWORKS, Network};
 use near_jsonrpc_primitives::message::Message;
 use near_jsonrpc_primitives::types::config::RpcProtocolConfigRequest;
 use serde_json::Value;

@@ -122,6 +122,9 @@ fn options() -> Options {
 mod tests {
     use std::sync::LazyLock;
 
+    use milepost_testing::fuzz::{self, Received};
+    use milepost_tests::fuzz::WORLD;
+
     use super::{Feed, serve};
 
     /// Changed inputs, of which each costs two connections
@@ -129,14 +132,11 @@ mod tests {
 
     #[test]
     fn no_bytes_of_a_client_disturb_the_server() {
-        let (engine, rows, messages) = milepost_fuzz::chain();
-        let feed = LazyLock::new(|| Feed::new(messages));
+        let feed = LazyLock::new(|| Feed::new(&WORLD.messages));
         let serve = |clients: &[&[u8]]| {
-            let received = serve(engine, rows, &feed, clients).into_iter();
-            received
-                .map(|it| milepost_fuzz::Received { bytes: it.bytes, is_complete: it.is_complete })
-                .collect()
+            let received = serve(WORLD.engine, &WORLD.storage, &feed, clients).into_iter();
+            received.map(|it| Received { bytes: it.bytes, is_complete: it.is_complete }).collect()
         };
-        milepost_fuzz::replay("http", CHANGES, |data| milepost_fuzz::http(data, &serve));
+        fuzz::TARGETS[0].replay(CHANGES, |data| fuzz::http(data, &serve));
     }
 }

@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod archived;
 pub mod cluster;
 pub mod feed;
+pub mod fuzz;
 pub mod power_loss;
 pub mod server;
 pub mod small_transactions;

@@ -4,6 +4,7 @@
 #![expect(unused_crate_dependencies, reason = "those of the library")]
 
 mod conformance;
+mod fuzz;
 mod power_loss;
 mod readme;
 mod recorded;
