@@ -11,4 +11,4 @@ pub mod watch_stream;
 
 #[cfg(test)]
 use tempfile as _;
-use {axum as _, milepost_feeds as _, milepost_practice as _, serde as _, serde_json as _};
+use {axum as _, milepost_practice as _, serde as _, serde_json as _};

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use milepost_practice::{BlockMessage, Practice, Settings};
 use {
-    axum as _, futures_core as _, milepost as _, milepost_examples as _, milepost_feeds as _,
-    rusqlite as _, serde as _, serde_json as _, tokio as _,
+    axum as _, futures_core as _, milepost as _, milepost_examples as _, rusqlite as _, serde as _,
+    serde_json as _, tokio as _,
 };
 
 fn run(program: &str, arguments: &[&Path], input: &str) -> Output {
@@ -79,40 +79,6 @@ fn a_sqlite_file_keeps_its_blocks_between_runs() {
         String::from_utf8_lossy(&output.stderr).contains("neither `blocks` nor `respond`"),
         "{output:?}"
     );
-}
-
-#[test]
-fn a_directory_is_followed_as_its_files_come() {
-    let (blocks, _) = chain();
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path();
-    // Written under another name first: a source that reads half a file would have it read again.
-    let write = |block: &BlockMessage| {
-        let (half, whole) = (directory.join("half"), format!("{}.json", block.height));
-        std::fs::write(&half, &block.json).unwrap();
-        std::fs::rename(half, directory.join(whole)).unwrap();
-    };
-    let (before, after) = blocks.split_at(20);
-    before.iter().for_each(write);
-    let mut follower = Command::new(env!("CARGO_BIN_EXE_follow"))
-        .arg(directory)
-        .arg(blocks[0].height.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
-    let mut expect = |blocks: &[BlockMessage]| {
-        for block in blocks {
-            let expected =
-                format!("block {}: {} transactions", block.height, block.transactions.len());
-            assert_eq!(lines.next().unwrap().unwrap(), expected);
-        }
-    };
-    expect(before);
-    after.iter().for_each(write);
-    expect(after);
-    std::fs::write(directory.join("end"), "").unwrap();
-    assert!(follower.wait().unwrap().success());
 }
 
 #[test]

@@ -13,4 +13,5 @@ pub mod fuzz;
 pub mod node;
 pub mod recorded;
 pub mod shown;
+pub mod sources;
 pub mod vectors;

@@ -3,59 +3,12 @@
 //!
 //! Each test names every file and line that breaks its rule.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use milepost_tests::sources::{none, reads_of_responses, root, texts};
 
 /// A source file holds one idea, so it has fewer lines than this.
 const MAX_FILE_LINES: usize = 1000;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
-}
-
-/// Every file of the repository by its path from the root, except what is built or installed
-fn files() -> BTreeMap<String, PathBuf> {
-    let mut files = BTreeMap::new();
-    let mut open = vec![(String::new(), root())];
-    while let Some((prefix, directory)) = open.pop() {
-        for entry in fs::read_dir(&directory).expect("a directory of the repository") {
-            let entry = entry.expect("an entry of the repository");
-            let name = entry.file_name().into_string().expect("a name in UTF-8");
-            // Ignored by `git`: built or installed.
-            if ["target", ".git", "node_modules", "dist", "build"].contains(&name.as_str()) {
-                continue;
-            }
-            let path = format!("{prefix}{name}");
-            if entry.file_type().expect("a type of file").is_dir() {
-                open.push((format!("{path}/"), entry.path()));
-            } else {
-                files.insert(path, entry.path());
-            }
-        }
-    }
-    assert!(files.contains_key("README.md"), "this is not the repository");
-    files
-}
-
-/// The text files with these endings, without the vectors and the built page
-fn texts(endings: &[&str]) -> Vec<(String, String)> {
-    let is_made =
-        |path: &str| ["tests/vectors/", "node/server/page/"].iter().any(|it| path.starts_with(it));
-    let wanted = |path: &str| endings.iter().any(|it| path.ends_with(it)) && !is_made(path);
-    let read = |(path, place): (String, PathBuf)| {
-        let text = fs::read_to_string(place).unwrap_or_else(|error| panic!("{path}: {error}"));
-        (path, text)
-    };
-    let texts: Vec<_> = files().into_iter().filter(|(path, _)| wanted(path)).map(read).collect();
-    assert!(!texts.is_empty(), "no file ends in one of {endings:?}");
-    texts
-}
-
-/// Fails with all complaints, one per line, if there is any
-fn none(complaints: &[String]) {
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
-}
 
 /// The published crates: name of the directory, text of the manifest
 fn shipped() -> Vec<(String, String)> {
@@ -152,49 +105,7 @@ fn unsafe_code_is_in_the_boundary_and_where_it_calls_the_host() {
 
 #[test]
 fn no_host_reads_a_response_of_the_engine() {
-    // They read what other programs answer: nodes, servers that are checked, the model's clients.
-    const READERS: [&str; 4] = [
-        "node/server/src/upstream/",
-        "node/server/src/conformance",
-        "node/server/src/query_commands.rs",
-        "node/server/src/simulation/",
-    ];
-    const READS: [&str; 8] = [
-        "windows(",
-        "contains(",
-        "includes(",
-        "starts_with(",
-        "strip_prefix(",
-        "from_slice(",
-        "value_at(",
-        "JSON.parse(",
-    ];
-    let mut complaints = Vec::new();
-    for (path, text) in texts(&[".rs", ".js"]) {
-        let is_host = ["node/server/src/", "ffi/src/", "wasm/src/", "bindings/js/src/"]
-            .iter()
-            .any(|folder| path.starts_with(folder));
-        let is_exempt = READERS.iter().any(|reader| path.starts_with(reader));
-        if !is_host || is_exempt || path.ends_with("tests.rs") {
-            continue;
-        }
-        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (line, number) in product.lines().zip(1..) {
-            let line = line.trim();
-            if line.starts_with("//") || line.starts_with("/*") || line.starts_with('*') {
-                continue;
-            }
-            let is_response = line.contains("response.body") || line.contains("response.text");
-            let reads = READS.iter().any(|read| line.contains(read));
-            let names_cause = ["UNKNOWN_TRANSACTION", "INVALID_TRANSACTION", "TIMEOUT_ERROR"]
-                .iter()
-                .any(|cause| line.contains(&format!("\"{cause}\"")));
-            if is_response && reads || names_cause {
-                complaints.push(format!("{path}:{number}: reads a text of the engine: {line}"));
-            }
-        }
-    }
-    none(&complaints);
+    none(&reads_of_responses(&["ffi/src/", "wasm/src/", "bindings/js/src/"], &[]));
 }
 
 #[test]

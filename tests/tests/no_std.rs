@@ -1,7 +1,6 @@
 //! The dependencies between the crates, read from their manifests.
 //!
-//! `protocol` depends on no other crate of the workspace, `core` only on `protocol`, and both
-//! disable the default features of their dependencies; hosts depend on `core`. No published crate
+//! `protocol` and `core` disable the default features of their dependencies. No published crate
 //! depends on an unpublished one, and no crate of this workspace on those of the NEAR node.
 //! `cargo xtask test` checks that `core` needs no `std` by building it for a target without one.
 
@@ -10,16 +9,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The crates that depend on `core` and not on each other
-const HOSTS: [&str; 7] = [
-    "milepost-archive",
-    "milepost-redb",
-    "milepost-cassandra",
-    "milepost-feeds",
-    "milepost-practice",
-    "milepost-ffi",
-    "milepost-wasm",
-];
 /// The prefix of the names of the node's crates
 const NODE_PREFIX: &str = "near-";
 
@@ -50,26 +39,6 @@ fn is_published(package: &Value) -> bool {
 fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     let all = package["dependencies"].as_array().expect("a list of dependencies");
     all.iter().filter(|dependency| dependency["kind"] != "dev")
-}
-
-#[test]
-fn crates_depend_only_on_the_layers_below() {
-    let packages = packages();
-    let members: BTreeSet<&str> = packages.iter().map(name).collect();
-    let published = packages.iter().filter(|package| is_published(package));
-    for package in published {
-        for dependency in shipped_dependencies(package).map(name).filter(|d| members.contains(d)) {
-            let (from, allowed) = match name(package) {
-                from @ "milepost-protocol" => (from, false),
-                from @ "milepost" => (from, dependency == "milepost-protocol"),
-                // The C library includes the embedded storage.
-                from @ "milepost-ffi" if dependency == "milepost-redb" => (from, true),
-                from if HOSTS.contains(&from) => (from, dependency == "milepost"),
-                from => (from, dependency == "milepost" || HOSTS.contains(&dependency)),
-            };
-            assert!(allowed, "{from} depends on {dependency}");
-        }
-    }
 }
 
 #[test]

@@ -2,11 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 
-const program =
-  process.env.FEED_SERVER_PROGRAM ??
-  fileURLToPath(new URL("../../../target/debug/milepost-feed-server", import.meta.url));
+const program = process.env.FEED_SERVER_PROGRAM;
 
 /**
  * Starts a feed; `options` are those of the program, such as `--seed`. Its `url`, its `first`
@@ -15,7 +12,7 @@ const program =
 export async function startFeed(...options) {
   const child = spawn(program, options.map(String), { stdio: ["pipe", "pipe", "inherit"] });
   const line = await new Promise((resolve, reject) => {
-    child.once("error", () => reject(new Error(`${program}: build it, or name another one in FEED_SERVER_PROGRAM`)));
+    child.once("error", () => reject(new Error(`FEED_SERVER_PROGRAM names no program: ${program}`)));
     child.once("exit", (code) => reject(new Error(`${program} ended with ${code}`)));
     createInterface({ input: child.stdout }).once("line", resolve);
   });

@@ -6,28 +6,26 @@
 // `SERVER_PROGRAM`.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { Endpoint } from "milepost";
 import { connect } from "milepost/client";
 import { follow } from "milepost/follow";
 import { startFeed } from "./feed-server.js";
 import { idle } from "./happy-path.js";
+import { program, startServer } from "./server.js";
 import { WebSocket } from "./websocket.js";
 
-const program = process.env.SERVER_PROGRAM;
-
-/** Starts a server that follows a feed; its URL and `stop` */
-async function startServer(feed) {
-  const follows = ["--follow", `neardata+${feed.url}`, "--from", feed.first, "--feed-requests", 100_000];
-  const args = ["serve", "--listen", "127.0.0.1:0", ...follows, "--upstream", "none", "--max-age", "1h"];
-  const child = spawn(program, args.map(String), { stdio: ["ignore", "pipe", "inherit"] });
-  for await (const line of createInterface({ input: child.stdout })) {
-    return { url: line.match(/http:\/\/[^\s/]+/)[0], stop: () => child.kill() };
-  }
-  throw new Error(`${program} printed no address`);
-}
+/** The options of a server that follows a feed */
+const followOptions = (feed) => [
+  "--follow",
+  `neardata+${feed.url}`,
+  "--from",
+  feed.first,
+  "--feed-requests",
+  100_000,
+  "--max-age",
+  "1h",
+];
 
 /** The first transaction of a block that comes from now on */
 async function nextTransaction(feed) {
@@ -50,7 +48,7 @@ async function collect(changes) {
 
 test("an endpoint, server-sent events and a WebSocket report the same states", { skip: !program }, async () => {
   const feed = await startFeed("--seed", 4, "--interval", 200, "--blocks", 200, "--age", 6_000);
-  const server = await startServer(feed);
+  const server = await startServer(...followOptions(feed));
   const endpoint = await Endpoint.create();
   const control = new AbortController();
   const { url, first: from } = feed;

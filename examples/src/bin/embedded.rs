@@ -15,8 +15,8 @@ use milepost::storage::{Batch, Key, Row, Snapshot, Storage};
 use milepost::views::RpcTransactionResponse;
 use milepost_practice::{Practice, Settings};
 use {
-    axum as _, futures_core as _, milepost_examples as _, milepost_feeds as _, rusqlite as _,
-    serde as _, serde_json as _, tokio as _,
+    axum as _, futures_core as _, milepost_examples as _, rusqlite as _, serde as _,
+    serde_json as _, tokio as _,
 };
 
 #[cfg(test)]

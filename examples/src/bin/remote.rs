@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::{TcpListener, TcpStream};
-use {axum as _, futures_core as _, milepost_examples as _, milepost_feeds as _, rusqlite as _};
+use {axum as _, futures_core as _, milepost_examples as _, rusqlite as _};
 
 #[cfg(test)]
 use tempfile as _;

@@ -15,7 +15,7 @@ use axum::{Router, body::Bytes, response::IntoResponse, routing::post};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::ImportSettings;
 use milepost_examples::{sqlite_storage::SqliteStorage, tokio_endpoint::TokioEndpoint};
-use {futures_core as _, milepost_feeds as _, milepost_practice as _};
+use {futures_core as _, milepost_practice as _};
 use {rusqlite as _, serde as _, serde_json as _};
 
 #[cfg(test)]

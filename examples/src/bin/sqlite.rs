@@ -13,8 +13,8 @@ use milepost::import::ImportSettings;
 use milepost::storage::Storage as _;
 use milepost_examples::sqlite_storage::SqliteStorage;
 use {
-    axum as _, futures_core as _, milepost_feeds as _, milepost_practice as _, rusqlite as _,
-    serde as _, serde_json as _, tokio as _,
+    axum as _, futures_core as _, milepost_practice as _, rusqlite as _, serde as _,
+    serde_json as _, tokio as _,
 };
 
 #[cfg(test)]

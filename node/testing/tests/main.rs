@@ -1,9 +1,11 @@
 //! Tests that start the program: the vectors over HTTP, what its pages show, its checks of others,
-//! and stores under disks that fail.
+//! and stores under disks that fail; and tests of the architecture of both houses.
 
 #![expect(unused_crate_dependencies, reason = "those of the library")]
 
+mod architecture;
 mod conformance;
+mod features;
 mod fuzz;
 mod power_loss;
 mod readme;

@@ -19,12 +19,13 @@ use milepost_feeds::{
     BlockRequest, Fetched, Follower, Settings, Source, SourceError, SourceErrorKind, Start,
 };
 use {
-    axum as _, futures_core as _, milepost_examples as _, milepost_practice as _, rusqlite as _,
-    serde as _, serde_json as _,
+    bytes as _, flate2 as _, milepost_practice as _, milepost_redb as _, milepost_testing as _,
+    milepost_testkit as _, reqwest as _, rustls as _, rustls_platform_verifier as _, serde as _,
+    serde_json as _, tar as _, tempfile as _,
 };
 
-#[cfg(test)]
-use tempfile as _;
+#[cfg(feature = "object-store")]
+use object_store as _;
 
 /// The files of a directory, all of which are final
 struct Directory(PathBuf);
@@ -72,11 +73,13 @@ impl Source for Directory {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn core::error::Error>> {
-    let usage = "usage: follow DIRECTORY FIRST_HEIGHT";
-    let directory = PathBuf::from(env::args_os().nth(1).ok_or(usage)?);
-    let first = env::args().nth(2).and_then(|text| text.parse().ok()).ok_or(usage)?;
+/// Imports the blocks of a directory from a height on, until it has a file `end`; reports the height
+/// and the number of transactions of each
+async fn follow(
+    directory: PathBuf,
+    first: u64,
+    report: impl Fn(u64, usize),
+) -> Result<(), Box<dyn core::error::Error + Send + Sync>> {
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
     let source = Directory(directory.clone());
     let start = Start::Height(first);
@@ -94,6 +97,53 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
         };
         let summary =
             engine.import_block(&block.message, &ImportSettings::default(), &mut storage)?;
-        println!("block {}: {} transactions", block.block.height, summary.transactions);
+        report(block.block.height, summary.transactions);
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn core::error::Error + Send + Sync>> {
+    let usage = "usage: follow DIRECTORY FIRST_HEIGHT";
+    let directory = PathBuf::from(env::args_os().nth(1).ok_or(usage)?);
+    let first = env::args().nth(2).and_then(|text| text.parse().ok()).ok_or(usage)?;
+    follow(directory, first, |height, transactions| {
+        println!("block {height}: {transactions} transactions");
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost_practice::{BlockMessage, Practice, Settings};
+    use tokio::sync::mpsc;
+
+    use super::follow;
+
+    #[tokio::test]
+    async fn a_directory_is_followed_as_its_files_come() {
+        let mut chain = Practice::new(Settings::demo(1));
+        let blocks: Vec<BlockMessage> = (0..30).map(|_| chain.next_message()).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        // Written under another name first: a source that reads half a file would have it read
+        // again.
+        let write = |block: &BlockMessage| {
+            let (half, whole) = (directory.join("half"), format!("{}.json", block.height));
+            std::fs::write(&half, &block.json).unwrap();
+            std::fs::rename(half, directory.join(whole)).unwrap();
+        };
+        let (reports, mut reported) = mpsc::unbounded_channel();
+        let report = move |height, transactions| reports.send((height, transactions)).unwrap();
+        let (before, after) = blocks.split_at(20);
+        let follower = tokio::spawn(follow(directory.to_owned(), blocks[0].height, report));
+        for part in [before, after] {
+            part.iter().for_each(write);
+            for block in part {
+                let expected = (block.height, block.transactions.len());
+                assert_eq!(reported.recv().await, Some(expected));
+            }
+        }
+        std::fs::write(directory.join("end"), "").unwrap();
+        follower.await.unwrap().unwrap();
     }
 }
