@@ -60,7 +60,7 @@ const CHECKS: &[Check] = &[
     check("generated", Change, 1, "", "protocol/ ffi/ tests/src/declare wasm/verifier/ xtask/generate/",
         "the header, types and vectors, written again and compared, and the sources of the page's module",
         Function(generate::compare_all)),
-    check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ tests/src/ tests/vectors/",
+    check("interop", Change, 14, "", "protocol/ core/ practice/ interop/ node/interop/ tests/src/ tests/vectors/",
         "all tests beside the node's crates, and what these say of recorded inputs",
         Function(interop::check)),
     check("gate", Change, 2, "gate", "protocol/ core/ benches/",

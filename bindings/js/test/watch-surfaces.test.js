@@ -16,16 +16,8 @@ import { program, startServer } from "./server.js";
 import { WebSocket } from "./websocket.js";
 
 /** The options of a server that follows a feed */
-const followOptions = (feed) => [
-  "--follow",
-  `neardata+${feed.url}`,
-  "--from",
-  feed.first,
-  "--feed-requests",
-  100_000,
-  "--max-age",
-  "1h",
-];
+const followOptions = (feed) =>
+  `--follow neardata+${feed.url} --from ${feed.first} --feed-requests 100000 --upstream none --max-age 1h`.split(" ");
 
 /** The first transaction of a block that comes from now on */
 async function nextTransaction(feed) {

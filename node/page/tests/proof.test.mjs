@@ -77,7 +77,8 @@ for (const [device, options] of [
       const { page } = tab;
       const loaded = () =>
         page.evaluate(
-          () => performance.getEntriesByType("resource").filter(({ name }) => /verifier-[^/]*\.wasm$/.test(name)).length,
+          () =>
+            performance.getEntriesByType("resource").filter(({ name }) => /verifier-[^/]*\.wasm$/.test(name)).length,
         );
       assert.equal(await loaded(), 0, "the module is loaded before it is asked for");
       const { verdict, marks, named } = await check(page);
