@@ -454,11 +454,11 @@ impl Run {
             return Some("included".into());
         }
         let base = blocks().position(|(block, _)| block.number == sent.base)?;
-        let (base, head) = (blocks().nth(base)?.0.height, blocks().next_back()?.0.height);
+        let base = blocks().nth(base)?.0.height;
         if base < state.complete_from {
             return None;
         }
-        if head > base + PERIOD {
+        if state.last_final > base + PERIOD {
             return Some("Expired".into());
         }
         let seen = blocks()

@@ -2,8 +2,10 @@
 //!
 //! The configuration has the shards of accounts, and the rules for a signed transaction that is in
 //! no block. Whether the transaction is too old to be included is known only if its base block is
-//! canonical and no block since is missing: then it is in none of them, and no block on top of the
-//! head can include it. A base block that is unknown, on a fork or below a gap proves nothing.
+//! canonical and no block since is missing: then it is in none of them. No block can include it once
+//! the last final block, on which every later one is built, is too far from its base block; a head
+//! that is too far can still be replaced by a fork. A base block that is unknown, on a fork or below
+//! a gap proves nothing.
 
 use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig, TransactionRules};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -28,8 +30,18 @@ pub(super) struct ReadCheck {
 /// What the check of a call needs
 pub(super) struct ConfigCheck {
     pub(super) config: ConfigResult,
-    /// The heights of the base block and of the head, if no block after the base block is missing
-    heights: Option<(BlockHeight, BlockHeight)>,
+    heights: Option<CheckHeights>,
+}
+
+/// The heights by which a transaction that is in no block is judged
+#[derive(Clone, Copy)]
+pub(super) struct CheckHeights {
+    /// Of its base block
+    pub(super) base: BlockHeight,
+    /// Of the last final block; that of the base block if none since is final
+    pub(super) last_final: BlockHeight,
+    /// Of the head
+    pub(super) head: BlockHeight,
 }
 
 impl ReadCheck {
@@ -52,7 +64,11 @@ impl Restartable for ReadCheck {
                 // The block at the start is there itself, and so is every block after it.
                 base.ordinal.is_some() && base.height >= chain.complete_from
             });
-            heights = base.zip(chain.head).map(|(base, head)| (base.height, head.height));
+            heights = base.zip(chain.head).map(|(base, head)| CheckHeights {
+                base: base.height,
+                last_final: chain.last_final.map_or(0, |last| last.height).max(base.height),
+                head: head.height,
+            });
         }
         let reference = BlockReference::Finality(Finality::Optimistic);
         let resolve = ResolveConfig::in_storage(reference);
@@ -75,7 +91,7 @@ impl ConfigCheck {
         signed: &EncodedTransaction,
     ) -> Result<Option<InvalidTransaction>, Error> {
         let Some(rules) = self.rules()? else { return Ok(None) };
-        if self.heights.is_some_and(|(base, head)| rules.is_expired(base, head)) {
+        if self.heights.is_some_and(|heights| rules.is_expired(heights.base, heights.last_final)) {
             return Ok(Some(InvalidTransaction::Expired));
         }
         Ok(rules.check(&signed.decode()).err().map(|json| InvalidTransaction::Rule { json }))
@@ -86,8 +102,8 @@ impl ConfigCheck {
         self.text()?.map(TransactionRules::read).transpose()
     }
 
-    /// The heights of the base block and of the head, if the transaction is in no block up to it
-    pub(super) const fn heights(&self) -> Option<(BlockHeight, BlockHeight)> {
+    /// The heights, if the base block is canonical and no block since is missing
+    pub(super) const fn heights(&self) -> Option<CheckHeights> {
         self.heights
     }
 }

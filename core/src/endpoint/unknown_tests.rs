@@ -136,13 +136,15 @@ fn an_unknown_transaction_is_checked_by_the_configuration_in_force() {
     assert!(matches!(state, RequestState::Pending(_)));
 }
 
-/// A block without content, on top of another one; the hash is of the height and the fork
+/// A block without content, on top of another one, which is final with it; the hash is of the height
+/// and the fork
 fn empty_block(height: u64, fork: u64, prev: (u64, u64)) -> alloc::vec::Vec<u8> {
     let hash = |point: (u64, u64)| block_hash(point.0, point.1);
     alloc::format!(
         r#"{{"block":{{"header":{{"height":{height},"hash":"{}","prev_hash":"{}",
-        "epoch_id":"{}"}}}},"shards":[]}}"#,
+        "last_final_block":"{}","epoch_id":"{}"}}}},"shards":[]}}"#,
         hash((height, fork)),
+        hash(prev),
         hash(prev),
         crate::primitives::CryptoHash::ZERO,
     )
@@ -186,9 +188,11 @@ fn a_transaction_is_expired_only_if_no_block_since_its_base_block_is_missing() {
     import(&mut storage, 15, 0, (11, 0), all);
     assert!(!is_expired(&storage, base(10)));
     import(&mut storage, 16, 0, (15, 0), all);
-    assert!(is_expired(&storage, base(10)), "a head after the period, from the first block on");
-    assert!(!is_expired(&storage, base(11)));
+    assert!(!is_expired(&storage, base(10)), "the head can be replaced");
     import(&mut storage, 20, 0, (16, 0), all);
+    assert!(is_expired(&storage, base(10)), "final after the period, from the first block on");
+    assert!(!is_expired(&storage, base(11)));
+    import(&mut storage, 21, 0, (20, 0), all);
     assert!(is_expired(&storage, base(11)) && !is_expired(&storage, base(15)));
     // On a fork, and unknown.
     assert!(!is_expired(&storage, block_hash(12, 1)) && !is_expired(&storage, base(9)));
@@ -197,9 +201,11 @@ fn a_transaction_is_expired_only_if_no_block_since_its_base_block_is_missing() {
     import(&mut gap, 30, 0, (29, 0), all);
     assert!(!is_expired(&gap, base(10)) && !is_expired(&gap, base(20)), "it may be in the gap");
     import(&mut gap, 36, 0, (30, 0), all);
+    assert!(!is_expired(&gap, base(30)));
+    import(&mut gap, 37, 0, (36, 0), all);
     assert!(is_expired(&gap, base(30)) && !is_expired(&gap, base(20)));
 
-    import(&mut storage, 21, 0, (20, 0), Retention::Blocks(3));
+    import(&mut storage, 22, 0, (21, 0), Retention::Blocks(3));
     assert!(!is_expired(&storage, base(11)), "it is not kept");
     // In a block it is not checked, however old it is.
     let mut batch = Batch::new();

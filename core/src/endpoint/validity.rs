@@ -1,8 +1,8 @@
 //! Whether a signed transaction that is in no block can still be included: what a call that waits
 //! for it retains, and decides it from.
 //!
-//! It can not once its base block is too old, or once a transaction with the same access key has
-//! used at least its nonce in a final block. Either counts only if the base block is canonical and
+//! It can not once the last final block is too far above its base block, or once a transaction with
+//! the same access key has used at least its nonce in a final block. Either counts only if the base block is canonical and
 //! no block since is missing: otherwise the transaction may be in that one. Nonces of blocks are
 //! not stored: an endpoint collects those of the access keys that it knows waits of
 //! ([`ValidityMap`](super::validity_map::ValidityMap)).
@@ -10,7 +10,7 @@
 use alloc::format;
 use alloc::string::ToString as _;
 
-use super::config_check::ConfigCheck;
+use super::config_check::{CheckHeights, ConfigCheck};
 use crate::Error;
 use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
@@ -25,7 +25,7 @@ pub(super) struct Validity {
     access_key: CryptoHash,
     nonce: Nonce,
     base: CryptoHash,
-    /// The greatest height of a head on top of which it can be included, once that is known
+    /// The greatest height of a block on top of which it can be included, once that is known
     last_height: Option<BlockHeight>,
     /// The nonce that its access key has used, unless that is lower
     used: Option<UsedNonce>,
@@ -37,7 +37,7 @@ pub(super) struct Validity {
 pub(super) enum WakesOn {
     /// It is in a block, which a fork may take away
     Nothing,
-    /// A head above this height
+    /// A final block above this height
     Height(BlockHeight),
     /// That the base block becomes canonical, or that no block since is missing
     Base(CryptoHash),
@@ -95,7 +95,7 @@ impl Validity {
         &mut self,
         check: &ConfigCheck,
     ) -> Result<Option<InvalidTransaction>, Error> {
-        let Some((base, head)) = check.heights() else {
+        let Some(CheckHeights { base, last_final, head }) = check.heights() else {
             self.wakes_on = WakesOn::Base(self.base);
             return Ok(None);
         };
@@ -104,7 +104,7 @@ impl Validity {
             self.last_height = check.rules()?.and_then(|rules| rules.last_height(base));
         }
         self.wakes_on = self.last_height.map_or(WakesOn::NonceOnly, WakesOn::Height);
-        if self.last_height.is_some_and(|last| head > last) {
+        if self.last_height.is_some_and(|last| last_final > last) {
             return Ok(Some(InvalidTransaction::Expired));
         }
         // It may be in a block that these rows lack.

@@ -1,8 +1,8 @@
 //! The waits by signed transaction of an endpoint, and what a block says of each.
 //!
-//! A block wakes a wait when the head passes the last height of its transaction, when its base
-//! block joins the chain or blocks leave it, and when a transaction that has used the nonce becomes
-//! final. While none waits, a block costs nothing but its place among the last few, which are kept.
+//! A block wakes a wait when the last final block passes the last height of its transaction, when its
+//! base block joins the chain or blocks leave it, and when a transaction that has used the nonce
+//! becomes final. While none waits, a block costs nothing but its place among the last few, which are kept.
 //! Otherwise it costs a comparison with each wait, and kept are the waits, and the nonces of their
 //! access keys in blocks that are not final. A wake-up decides nothing: the request is evaluated
 //! again.
@@ -143,7 +143,7 @@ impl ValidityMap {
             self.finalize();
         }
         let access_keys = &self.access_keys;
-        let head = update.joined.last().map(|block| block.point.height);
+        let last_final = self.last_final;
         for (handle, entries) in &mut self.requests {
             for entry in entries {
                 let is_used = access_keys.get(&entry.access_key).is_some_and(|key| {
@@ -152,7 +152,7 @@ impl ValidityMap {
                 let is_woken = match entry.wakes_on {
                     WakesOn::Nothing => false,
                     WakesOn::NonceOnly => is_used,
-                    WakesOn::Height(last) if head.is_some_and(|head| head > last) => {
+                    WakesOn::Height(last) if last_final.is_some_and(|height| height > last) => {
                         entry.wakes_on = WakesOn::NonceOnly;
                         true
                     }

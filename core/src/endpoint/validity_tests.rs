@@ -40,7 +40,7 @@ fn body(signed: &SignedTransaction) -> String {
     format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}","wait_until":"FINAL"}}}}"#)
 }
 
-/// A storage with this head, the base block of the transaction at height 50, the height from which
+/// A storage with this head, which is final, the base block of the transaction at height 50, the height from which
 /// on no block is missing, and a configuration with this period
 fn storage(
     signed: &SignedTransaction,
@@ -53,6 +53,7 @@ fn storage(
     let chain = ChainRecord {
         next_ordinal: 9,
         head: Some(BlockPoint { height: head, hash }),
+        last_final: Some(BlockPoint { height: head, hash }),
         complete_from: complete_from.unwrap_or_default(),
         ..ChainRecord::default()
     };
@@ -235,16 +236,17 @@ impl Run {
 }
 
 #[test]
-fn a_head_above_the_last_height_wakes() {
+fn a_final_block_above_the_last_height_wakes() {
     let mut run = Run::new();
     assert!(!run.insert(Some(50), Some(10), 5));
-    assert!(!run.block(60, 0, &[]));
-    assert!(run.block(61, 0, &[]));
+    assert!(!run.block(61, 0, &[]));
+    assert!(!run.block(62, 60, &[]));
+    assert!(run.block(63, 61, &[]));
     // Once
-    assert!(!run.block(62, 0, &[]));
-    run.insert(Some(50), Some(10), 8);
+    assert!(!run.block(64, 62, &[]));
+    run.insert(Some(50), Some(10), 9);
     run.map.remove(HANDLE);
-    assert!(!run.block(63, 0, &[]));
+    assert!(!run.block(65, 63, &[]));
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Waits by signed transaction that end because the transaction can never be included any more.
 //!
 //! As in `expiry.rs`, the configuration allows six heights after the base block, and the head is
-//! 108. All transactions but those of requests are made up, with the public key of their signer.
+//! 108, which is not final. All transactions but those of requests are made up, with the public key of their signer.
 
 use serde_json::{Value, json};
 
 use super::block::Block;
+use super::expiry::final_after;
 use super::parts::{
-    Transaction, hash, outcome, signed_on, success_receipt_id, transaction, transfer,
+    StatusResult, Transaction, hash, outcome, signed_on, success_receipt_id, transaction, transfer,
 };
-use super::{Declarations, Vector, Wait, invalid_transaction, request, timeout};
+use super::{Declarations, Vector, Wait, invalid_transaction, request, result, timeout};
 
 /// Declares waits that end so, and waits that go on
 pub(super) fn declare(declarations: &mut Declarations) {
@@ -17,7 +18,16 @@ pub(super) fn declare(declarations: &mut Declarations) {
     uses_nonces(declarations);
 }
 
-/// Declares a wait for a transaction of `alice.near` with this base block and the nonce 5
+/// The transaction of `alice.near` with this base block and the nonce 5, and a wait for it
+fn wait_on(base: &str, milestone: &str) -> (Transaction, String) {
+    let sent = signed_on(base, 5, "alice.near", "bob.near", 1);
+    let bytes = sent.base64.as_deref().unwrap_or_default();
+    let params = format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"{milestone}"}}"#);
+    let request = request("EXPERIMENTAL_tx_status", &params);
+    (sent, request)
+}
+
+/// Declares a wait that ends with an error after these blocks, or at the deadline
 fn declare_wait(
     declarations: &mut Declarations,
     name: &str,
@@ -26,9 +36,7 @@ fn declare_wait(
     blocks: &[&Block],
     error: Option<&str>,
 ) {
-    let bytes = signed_on(base, 5, "alice.near", "bob.near", 1).base64.unwrap_or_default();
-    let params = format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"FINAL"}}"#);
-    let request = request("EXPERIMENTAL_tx_status", &params);
+    let (_, request) = wait_on(base, "FINAL");
     let (response, wait) = match error {
         Some(error) => (invalid_transaction(error), Wait::Blocks(blocks)),
         None => (timeout(None), Wait::Expires),
@@ -36,42 +44,77 @@ fn declare_wait(
     declarations.vector(name, Vector::new("expiry", &request, response).about(about).wait(wait));
 }
 
-/// Waits that end when the head passes the last height of the transaction
+/// Waits that end when the last final block passes the last height of the transaction
 fn expires(declarations: &mut Declarations) {
     let next = Block::new("validity-109", 109, ("expiry-108", 108));
+    let [after_next, past_next] = final_after("validity-109", 109);
     let last = Block::new("validity-115", 115, ("validity-109", 109));
     let past = Block::new("validity-116", 116, ("validity-115", 115));
+    let [after_past, end] = final_after("validity-116", 116);
     let late = Block::new("validity-117", 117, ("expiry-108", 108));
+    let [after_late, past_late] = final_after("validity-117", 117);
     let above_gap = Block::new("validity-130", 130, ("validity-129", 129));
     let longer = Block::new("validity-131", 131, ("expiry-108", 108));
+    let [after_longer, past_longer] = final_after("validity-131", 131);
     let expired = Some("\"Expired\"");
     for (name, about, base, blocks, error) in [
-        ("wait-expires", "It was valid until the head.", "expiry-102", &[&next][..], expired),
+        (
+            "wait-expires",
+            "It was valid until the head.",
+            "expiry-102",
+            &[&next, &after_next, &past_next][..],
+            expired,
+        ),
         (
             "wait-expires-base-block-later",
             "The base block is not known at first.",
             "validity-109",
-            &[&next, &last, &past],
+            &[&next, &last, &past, &after_past, &end],
             expired,
         ),
         (
             "wait-expires-gap-reverted",
             "It may be in the gap, until a fork without the gap wins.",
             "expiry-108",
-            &[&above_gap, &longer],
+            &[&above_gap, &longer, &after_longer, &past_longer],
             expired,
         ),
         (
             "wait-expires-at-a-jump",
             "The heights between the blocks are skipped, not missing.",
             "expiry-108",
-            &[&late],
+            &[&late, &after_late, &past_late],
             expired,
         ),
         ("wait-no-base-block", "The base block is never known.", "validity-129", &[], None),
     ] {
         declare_wait(declarations, name, about, base, blocks, error);
     }
+    outlives_an_orphan(declarations);
+}
+
+/// A wait that goes on while an orphan, on top of which the transaction could not be included, is the
+/// head
+fn outlives_an_orphan(declarations: &mut Declarations) {
+    let (sent, request) = wait_on("expiry-102", "INCLUDED");
+    let orphan = Block::new("validity-orphan-120", 120, ("expiry-108", 108));
+    let id = hash("validity receipt of a fork");
+    let block = "validity-121";
+    let included = outcome(&sent.hash, block, "alice.near", &[&id], success_receipt_id(&id));
+    let on_chain = Block::new(block, 121, ("expiry-108", 108)).transaction(&sent, &included);
+    let status = StatusResult {
+        milestone: "INCLUDED",
+        status: json!("Started"),
+        transaction: &sent,
+        transaction_outcome: &included,
+        outcomes: &[],
+        receipts: Some(&[]),
+    };
+    let blocks = [&orphan, &on_chain];
+    let vector = Vector::new("expiry", &request, result(&status.value()))
+        .wait(Wait::Blocks(&blocks))
+        .about("The period ended below an orphan; a fork includes the transaction.");
+    declarations.vector("wait-outlives-an-orphan", vector);
 }
 
 /// Waits for a nonce that other transactions use, or do not
@@ -98,7 +141,10 @@ fn uses_nonces(declarations: &mut Declarations) {
             Block::new(&third, 111, (&second, 110)).finality(&first, &second),
         ];
         if end > 111 {
-            blocks.push(Block::new(&height(end), end, (&third, 111)).finality(&first, &second));
+            let end = (height(end), end);
+            let block = Block::new(&end.0, end.1, (&third, 111)).finality(&first, &second);
+            blocks.push(block);
+            blocks.extend(final_after(&end.0, end.1));
         }
         blocks
     };
@@ -158,7 +204,8 @@ fn uses_nonces(declarations: &mut Declarations) {
     let last = Block::new("validity-114", 114, ("validity-110", 110))
         .finality("validity-110", "validity-110");
     let past = Block::new("validity-115-fork", 115, ("validity-114", 114));
-    let blocks = [fork, &on_chain, &last, &past];
+    let [after_past, end] = final_after("validity-115-fork", 115);
+    let blocks = [fork, &on_chain, &last, &past, &after_past, &end];
     let about = "The block with the higher nonce is reverted before it is final.";
     declare_wait(declarations, "used-nonce-reverted", about, "expiry-108", &blocks, Some(&expired));
 }

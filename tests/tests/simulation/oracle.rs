@@ -448,13 +448,16 @@ impl Oracle {
         call.by_bytes && !is_known && self.is_expired(&call.base)
     }
 
-    /// Whether no further block can include a transaction with this base block; the chain has no
-    /// gap, so a canonical block that is kept is followed by all others
+    /// Whether no further block can include a transaction with this base block: all of them come
+    /// after the last final one. The chain has no gap, so a canonical block that is kept is followed
+    /// by all others
     fn is_expired(&self, base: &str) -> bool {
-        let (base, head) = (self.canonical.iter().find(|block| block.hash == base), self.head());
-        let config: Value = serde_json::from_str(self.config_at(head.height)).expect("JSON");
+        let base = self.canonical.iter().find(|block| block.hash == base);
+        let (Some(base), Some(last_final)) = (base, self.last_final) else { return false };
+        let config = self.config_at(self.head().height);
+        let config: Value = serde_json::from_str(config).expect("JSON");
         let period = config["transaction_validity_period"].as_u64().expect("a number");
-        base.is_some_and(|base| head.height > base.height + period)
+        last_final.height > base.height + period
     }
 
     fn head(&self) -> &Block {
