@@ -12,7 +12,10 @@ use super::{Declarations, Fixture, Vector, invalid_transaction, request, unknown
 
 /// Declares a transaction that is expired, and those of which that is not known
 pub(super) fn declare(declarations: &mut Declarations) {
-    let first = Block::new("expiry-101", 101, ("expiry-100", 100));
+    // Not finished, so that a store with an archive keeps the blocks since.
+    let open = signed_on("expiry-100", 1, "carol.near", "bob.near", 1);
+    let first =
+        Block::new("expiry-101", 101, ("expiry-100", 100)).transaction_without_outcome(&open);
     let second = Block::new("expiry-102", 102, ("expiry-101", 101));
     let third = Block::new("expiry-108", 108, ("expiry-102", 102));
     let [next, head] = final_after("expiry-108", 108);
