@@ -3,11 +3,12 @@
 //! The exporter is called between blocks, so what is archived after each is known.
 
 use alloc::sync::Arc;
+use core::cell::RefCell;
 use core::num::NonZero;
 use core::sync::atomic::Ordering::SeqCst;
 use core::time::Duration;
 use std::io;
-use std::sync::Mutex;
+use std::sync::Once;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -25,7 +26,6 @@ use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time;
-use tracing::subscriber::DefaultGuard;
 
 use super::event_tests::{GUARD, start, until};
 use crate::archive::test_archive::TestArchive;
@@ -142,27 +142,36 @@ fn header<'response>(response: &'response Response<String>, name: &str) -> Optio
     response.headers().get(name).map(|value| value.to_str().unwrap())
 }
 
-/// What is logged on this thread
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+std::thread_local! {
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is logged on this thread from here on
+///
+/// One subscriber serves the whole process. With one for each thread, a line that another thread
+/// logs for the first time at the same moment can be missed here.
+struct Log;
 
 impl Log {
-    fn install(&self) -> DefaultGuard {
-        let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false);
-        tracing::subscriber::set_default(subscriber.with_writer(move || log.clone()).finish())
+    fn start() -> Self {
+        static SUBSCRIBER: Once = Once::new();
+        SUBSCRIBER.call_once(|| {
+            let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(|| Self);
+            tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
+        });
+        LOGGED.with_borrow_mut(Vec::clear);
+        Self
     }
 
     /// Number of times that this text was logged
     fn count(&self, text: &str) -> u64 {
-        let log = self.0.lock().unwrap();
-        str::from_utf8(&log).unwrap().matches(text).count() as u64
+        LOGGED.with_borrow(|log| str::from_utf8(log).unwrap().matches(text).count() as u64)
     }
 }
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        LOGGED.with_borrow_mut(|log| log.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -394,8 +403,7 @@ async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
             metrics.lines().find_map(|line| line.strip_prefix("milepost_archive_conflicts_total "));
         line.unwrap().parse::<u64>().unwrap()
     };
-    let log = Log::default();
-    let _guard = log.install();
+    let log = Log::start();
     assert_eq!(count(), 0);
     import(&service, &exporter, &messages);
     assert_eq!(count(), 1);
@@ -432,8 +440,7 @@ async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_m
     let exporter = Arc::new(Exporter::new(lookups(&archive, 1_000_000), options));
     let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
     let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
-    let log = Log::default();
-    let _guard = log.install();
+    let log = Log::start();
     let (messages, _) = chain(90);
     let warnings = || log.count("the store forgets blocks that are not archived");
     let mut forgotten = messages.iter();
