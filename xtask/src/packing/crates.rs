@@ -34,6 +34,10 @@ pub(super) fn test() -> Result<(), String> {
     let names = packages.published();
     let target = shell::target()?.join("packages");
     run(&mut cargo("fetch --locked"))?;
+    // Cargo takes a crate that was packed before for the same one, because it has this version too.
+    if target.exists() {
+        fs::remove_dir_all(&target).map_err(|error| failed(&target, &error))?;
+    }
     // A change that is not committed yet can be tried too.
     let mut pack = cargo("package --locked --offline --allow-dirty --target-dir");
     pack.arg(&target).args(names.iter().flat_map(|name| ["--package", name]));
