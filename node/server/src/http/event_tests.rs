@@ -154,6 +154,7 @@ impl Events {
     async fn read(&mut self) -> Option<Event> {
         loop {
             while let Some((block, rest)) = self.unread.split_once("\n\n") {
+                assert_ne!(block, "retry: 1000", "clients take it for an event");
                 let mut event = Event::default();
                 for line in block.lines() {
                     match line.split_once(": ").unwrap_or((line, "")) {
@@ -441,12 +442,11 @@ async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..3 {
         let bytes = poll_fn(|context| stream.poll_bytes(context)).await.unwrap();
         chunks.push((start.elapsed().as_secs(), bytes));
     }
-    assert_eq!(chunks[0], (0, Bytes::from("retry: 1000\n\n")));
-    assert_eq!(chunks[1].0, 0);
-    assert!(chunks[1].1.starts_with(b"id: NONE-0-"), "{:?}", chunks[1]);
-    assert_eq!(chunks[2..], [(15, Bytes::from(":\n\n")), (30, Bytes::from(":\n\n"))]);
+    assert_eq!(chunks[0].0, 0);
+    assert!(chunks[0].1.starts_with(b"retry: 1000\nid: NONE-0-"), "{:?}", chunks[0]);
+    assert_eq!(chunks[1..], [(15, Bytes::from(":\n\n")), (30, Bytes::from(":\n\n"))]);
 }

@@ -32,8 +32,9 @@ use crate::watching::Change;
 pub(super) const MAX_HASHES: usize = 256;
 /// Interval of comments, which keep proxies from closing a quiet connection
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Time after which a browser reconnects, in milliseconds
-const RETRY: &str = "retry: 1000\n\n";
+/// Time after which a browser reconnects, in milliseconds: a line of the first event, because
+/// clients take a block of its own for an event without data
+const RETRY: &str = "retry: 1000\n";
 /// Nginx does not hold back what it passes on
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -130,14 +131,15 @@ fn refused(error: WatchError) -> HttpResponse {
 pub(super) struct EventStream {
     source: EventSource,
     keep_alive: Pin<Box<Sleep>>,
-    has_started: bool,
+    /// Whether an event was sent, which says when to reconnect
+    has_event: bool,
     has_ended: bool,
 }
 
 impl EventStream {
     pub(super) fn new(source: EventSource) -> Self {
         let keep_alive = Box::pin(time::sleep(KEEP_ALIVE));
-        Self { source, keep_alive, has_started: false, has_ended: false }
+        Self { source, keep_alive, has_event: false, has_ended: false }
     }
 
     fn respond(self) -> HttpResponse {
@@ -154,15 +156,15 @@ impl EventStream {
 
     /// The next bytes; `None` at the end
     pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if !self.has_started {
-            self.has_started = true;
-            return Poll::Ready(Some(Bytes::from_static(RETRY.as_bytes())));
-        }
         if self.has_ended {
             return Poll::Ready(None);
         }
         let bytes = match self.source.poll(context) {
-            Poll::Ready(Next::Event(event)) => Bytes::from(text(&event)),
+            Poll::Ready(Next::Event(event)) => {
+                let retry = if self.has_event { "" } else { RETRY };
+                self.has_event = true;
+                Bytes::from(text(retry, &event))
+            }
             Poll::Ready(Next::Ended) => return Poll::Ready(None),
             Poll::Ready(Next::Closed) => {
                 self.has_ended = true;
@@ -178,8 +180,9 @@ impl EventStream {
     }
 }
 
-fn text(event: &Event) -> String {
+/// An event after the lines `retry`
+fn text(retry: &str, event: &Event) -> String {
     let Event { id, name, data } = event;
     let id = id.as_ref().map(|id| format!("id: {id}\n")).unwrap_or_default();
-    format!("{id}event: {name}\ndata: {data}\n\n")
+    format!("{retry}{id}event: {name}\ndata: {data}\n\n")
 }
