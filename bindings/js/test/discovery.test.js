@@ -34,8 +34,6 @@ test("the OpenRPC document is valid by the published meta-schema", () => {
   const { default: schema } = metaSchema;
   const ajv = new Ajv.default({ strict: false });
   addFormats.default(ajv);
-  // The specification allows the URL of a server to be relative, the format in the meta-schema not.
-  ajv.addFormat("uri", true);
   // The meta-schema refers to that of JSON Schema by two spellings of an address, and by a name of
   // its own.
   const draft7 = ajv.getSchema("http://json-schema.org/draft-07/schema").schema;
