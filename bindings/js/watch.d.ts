@@ -20,6 +20,8 @@ export interface CompactStatus {
   /** Number of receipts that were generated, refunds included */
   receipts_known?: number;
   receipts_executed?: number;
+  /** Number of receipts that failed: `status` is that of one receipt alone */
+  receipts_failed?: number;
   /** Whether nothing about it can change any more */
   finalized?: boolean;
   /** The whole result, in the last change if it was asked for */

@@ -43,6 +43,7 @@ export function state(milestone, receipts = 0) {
       block: { height: 9007199254740993n, hash: "block" },
       receipts_known: receipts,
       receipts_executed: receipts,
+      receipts_failed: 0,
       finalized: false,
     });
   }

@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind};
 
 /// Number of characters of the digest in an id
 const DIGEST_LEN: usize = 10;
-/// Bytes that hold any compact status: 141 of names and signs, at most 160 of values
-const CAPACITY: usize = 320;
+/// Bytes that hold any compact status: 160 of names and signs, at most 180 of values
+const CAPACITY: usize = 340;
 
 /// The compact status of a transaction as JSON, in a few hundred bytes
 ///
@@ -115,7 +115,11 @@ fn write(
     let block_hash = summary.block_hash.map_or_else(|| "null".into(), |hash| format!("\"{hash}\""));
     let _ = write!(
         json,
-        r#""{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"finalized":{}{members}}}"#,
-        summary.height, summary.receipts, summary.executed_receipts, summary.is_finalized,
+        r#""{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"receipts_failed":{},"finalized":{}{members}}}"#,
+        summary.height,
+        summary.receipts,
+        summary.executed_receipts,
+        summary.failed_receipts,
+        summary.is_finalized,
     );
 }

@@ -14,7 +14,7 @@ use super::{FinalStatus, Milestone, TransactionStatus, WaitCondition};
 #[cfg(feature = "archive")]
 use crate::archive::{ArchiveLookup, ArchivedBlock};
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::storage::rows::{FinalizedTransaction, ReceiptRecord, decode_block_hash};
+use crate::storage::rows::{FinalizedTransaction, OutcomeStatus, ReceiptRecord, decode_block_hash};
 use crate::storage::{Key, Query, Row, Step, Table, already_complete, check_row_count};
 use crate::{Error, ErrorKind};
 
@@ -38,6 +38,8 @@ pub struct StatusSummary {
     pub receipts: usize,
     /// Number of those that are executed
     pub executed_receipts: usize,
+    /// Number of those that failed: the final status is that of one receipt alone
+    pub failed_receipts: usize,
     /// Whether everything about the transaction is final, so that nothing can change any more; a
     /// transaction that was refused can still be executed while it is valid
     pub is_finalized: bool,
@@ -288,17 +290,28 @@ impl Query for SummaryQuery {
 impl TransactionStatus {
     /// The compact status, with the hash of the block that includes the transaction
     fn summary(&self, block_hash: Option<CryptoHash>) -> Result<StatusSummary, Error> {
-        let (receipts, executed_receipts) = match self.source() {
+        let (mut receipts, mut executed_receipts, mut failed_receipts) = (0, 0, 0);
+        match self.source() {
             Source::Tree(status) => {
-                let receipts = status.nodes().iter().skip(1);
-                (receipts.len(), receipts.filter(|node| node.executed().is_some()).count())
+                for node in status.nodes().iter().skip(1) {
+                    receipts += 1;
+                    if let Some(outcome) = node.executed() {
+                        executed_receipts += 1;
+                        failed_receipts += usize::from(outcome.status == OutcomeStatus::Failure);
+                    }
+                }
             }
             Source::Finalized(row) => {
-                let finalized = FinalizedTransaction::decode(row)?;
-                let count = finalized.map_or(0, |finalized| finalized.receipt_count as usize);
-                (count, count)
+                if let Some(finalized) = FinalizedTransaction::decode(row)? {
+                    receipts = finalized.receipt_count as usize;
+                    executed_receipts = receipts;
+                    for outcome in finalized.outcomes().skip(1) {
+                        let status = outcome?.outcome.status;
+                        failed_receipts += usize::from(status == OutcomeStatus::Failure);
+                    }
+                }
             }
-        };
+        }
         Ok(StatusSummary {
             milestone: self.milestone(),
             final_status: self.final_status(),
@@ -306,6 +319,7 @@ impl TransactionStatus {
             block_hash,
             receipts,
             executed_receipts,
+            failed_receipts,
             is_finalized: matches!(self.source(), Source::Finalized(_)),
         })
     }

@@ -1,13 +1,51 @@
-//! The transaction that a receipt comes from.
+//! The transaction that a receipt comes from, and the outcome of the receipt.
 //!
 //! The parent of a receipt is kept until its transaction is finalized, and from then on the outcome
 //! names the transaction.
 
-use milepost::Error;
 use milepost::archive::{ArchiveLookup, ArchivedReceipt};
+use milepost::endpoint::Engine;
 use milepost::primitives::CryptoHash;
 use milepost::storage::rows::{OutcomeRow, ReceiptParent};
 use milepost::storage::{Key, Snapshot, Table};
+use milepost::{Error, ErrorKind};
+
+/// What is known of a receipt
+pub(crate) struct FoundReceipt {
+    /// The transaction that it comes from
+    pub(crate) transaction: CryptoHash,
+    /// Its outcome as JSON, once it is executed
+    pub(crate) outcome: Option<String>,
+    /// Whether nothing about the transaction can change any more
+    pub(crate) is_finalized: bool,
+}
+
+/// The receipt of this id, if it is known which transaction it comes from; its outcome costs the
+/// walk over the receipts of that
+///
+/// # Errors
+///
+/// The error of the store or the archive, or a corrupt row.
+pub(crate) fn find(
+    id: CryptoHash,
+    engine: &Engine,
+    snapshot: &impl Snapshot,
+) -> Result<Option<FoundReceipt>, Error> {
+    let found = transaction_of(id, engine.settings().archive, snapshot)?;
+    let Some(transaction) = found else { return Ok(None) };
+    let observation = engine.observe(transaction, snapshot)?;
+    let mut outcome = None;
+    for executed in observation.status.iter().flat_map(|status| status.outcomes().skip(1)) {
+        let (executed, record) = executed?;
+        if executed == id {
+            let text = str::from_utf8(record.fragment);
+            let text = text.map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+            outcome = Some(text.to_owned());
+        }
+    }
+    let is_finalized = observation.summary.is_some_and(|summary| summary.is_finalized);
+    Ok(Some(FoundReceipt { transaction, outcome, is_finalized }))
+}
 
 /// The transaction that this receipt comes from, in one read; `None` if it is not known
 ///
@@ -17,7 +55,7 @@ use milepost::storage::{Key, Snapshot, Table};
 /// # Errors
 ///
 /// The error of the store or the archive, or a corrupt row.
-pub(crate) fn transaction_of(
+fn transaction_of(
     receipt: CryptoHash,
     lookup: ArchiveLookup,
     snapshot: &impl Snapshot,

@@ -46,7 +46,7 @@ use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::parsed_request::ParsedRequest;
 use crate::phase::Phase;
 use crate::query_error::{QueryError, panic_response};
-use crate::receipt_origin;
+use crate::receipt_origin::{self, FoundReceipt};
 use crate::recent::RecentTransactions;
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
@@ -343,13 +343,13 @@ impl Service {
         }
     }
 
-    /// The transaction that a receipt comes from
-    pub(crate) async fn receipt_transaction(
+    /// A receipt, with the transaction that it comes from; `None` if that is not known
+    pub(crate) async fn receipt(
         self: &Arc<Self>,
-        receipt: CryptoHash,
-    ) -> Result<Option<CryptoHash>, QueryError> {
+        id: CryptoHash,
+    ) -> Result<Option<FoundReceipt>, QueryError> {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
-            receipt_origin::transaction_of(receipt, service.engine().settings().archive, snapshot)
+            receipt_origin::find(id, &service.engine(), snapshot)
         };
         self.read_result(false, query).await
     }

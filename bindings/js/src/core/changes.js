@@ -135,7 +135,7 @@ export async function* changes({ signal }, start) {
  * @returns {CompactStatus}
  */
 export function compactStatus(status) {
-  for (const name of ["receipts_known", "receipts_executed"]) {
+  for (const name of ["receipts_known", "receipts_executed", "receipts_failed"]) {
     if (name in status) status[name] = Number(status[name]);
   }
   return status;

@@ -52,10 +52,10 @@ fn a_compact_status_is_this_json() {
     rows.transaction(10, false);
     let status = compact(&rows);
     let included = format!(
-        r#"{{"transaction_hash":"{HASH}","final_execution_status":"INCLUDED","status":"NotStarted","block":{{"height":10,"hash":null}},"receipts_known":0,"receipts_executed":0,"finalized":false}}"#
+        r#"{{"transaction_hash":"{HASH}","final_execution_status":"INCLUDED","status":"NotStarted","block":{{"height":10,"hash":null}},"receipts_known":0,"receipts_executed":0,"receipts_failed":0,"finalized":false}}"#
     );
     assert_eq!((status.milestone, status.json), (Included, included));
-    assert_eq!(status.id, "INCLUDED-10-EYLKkfaxkt");
+    assert_eq!(status.id, "INCLUDED-10-8B8D4jSiMZ");
 
     rows.block();
     rows.chain(Some(10));
@@ -65,22 +65,23 @@ fn a_compact_status_is_this_json() {
     assert_eq!(
         compact(&rows).json,
         format!(
-            r#"{{"transaction_hash":"{HASH}","final_execution_status":"INCLUDED_FINAL","status":"Started","block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":1,"finalized":false}}"#
+            r#"{{"transaction_hash":"{HASH}","final_execution_status":"INCLUDED_FINAL","status":"Started","block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":1,"receipts_failed":0,"finalized":false}}"#
         )
     );
-    for (outcome, expected) in [(SuccessValue, "SuccessValue"), (Failure, "Failure")] {
+    for (outcome, expected, failed) in [(SuccessValue, "SuccessValue", 0), (Failure, "Failure", 1)]
+    {
         rows.outcome("a", 11, outcome, &[]);
         assert_eq!(
             compact(&rows).with_result("null"),
             format!(
-                r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":"{expected}","block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"finalized":false,"result":null}}"#
+                r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":"{expected}","block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"receipts_failed":{failed},"finalized":false,"result":null}}"#
             )
         );
     }
     assert_eq!(
         rows.observe().compact_json(Some(r#"{"x":2}"#), r#","y":3"#),
         format!(
-            r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":{{"x":2}},"block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"finalized":false,"y":3}}"#
+            r#"{{"transaction_hash":"{HASH}","final_execution_status":"EXECUTED","status":{{"x":2}},"block":{{"height":10,"hash":"{block}"}},"receipts_known":2,"receipts_executed":2,"receipts_failed":1,"finalized":false,"y":3}}"#
         )
     );
     for name in ["a", "b"] {

@@ -1,10 +1,10 @@
 //! `GET /tx/<hash>` and `GET /receipt/<id>`: the compact status of a transaction, and the
-//! transaction of a receipt.
+//! transaction and the outcome of a receipt.
 //!
 //! A lookup is by hash alone, on every shard; `sender_account_id` is accepted and checked, because
 //! clients of a node have to send it. Before a transaction is finalized, a request costs the walk
 //! over its receipts; what is finalized changes only if an archive is repaired, and may be cached
-//! for an hour. The transaction of a receipt may be cached for ever.
+//! for an hour.
 
 use alloc::sync::Arc;
 
@@ -12,13 +12,13 @@ use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::ProofEnd;
-use serde_json::json;
 
 use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
 use super::route::{HttpResponse, empty, failed, json_bytes, json_value, query_failed};
 use crate::compact_status::Include;
+use crate::receipt_origin::FoundReceipt;
 use crate::service::Service;
 
 /// For what can change
@@ -27,8 +27,6 @@ const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 const FINALIZED: HeaderValue = HeaderValue::from_static("public, max-age=3600, must-revalidate");
 /// For a refusal, which an execution can replace while the transaction is valid
 const REFUSED: HeaderValue = HeaderValue::from_static("public, max-age=60, must-revalidate");
-/// For what never changes: a year, the longest time that caches count
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// The transaction that a request is about, by its path and its query
 pub(super) fn parse_hash(text: &str, query: &QueryString) -> Result<CryptoHash, String> {
@@ -84,30 +82,31 @@ pub(super) async fn status(
     response
 }
 
-/// The transaction of the receipt in the path
+/// The transaction and the outcome of the receipt in the path
 pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse {
-    let receipt: CryptoHash = match id.parse() {
-        Ok(receipt) => receipt,
+    let id: CryptoHash = match id.parse() {
+        Ok(id) => id,
         Err(error) => {
             return rejected(service, StatusCode::BAD_REQUEST, &format!("receipt: {error}"));
         }
     };
     let heights = CompleteHeights::note(service);
-    let found = match service.receipt_transaction(receipt).await {
+    let found = match service.receipt(id).await {
         Ok(found) => found,
         Err(error) => return query_failed(&error),
     };
-    let Some(transaction) = found else {
-        let text = format!("receipt {receipt} comes from no transaction that is stored");
+    let Some(receipt) = found else {
+        let text = format!("receipt {id} comes from no transaction that is stored");
         return not_found(service, &text, heights).await;
     };
-    let body = json!({
-        "receipt_id": receipt.to_string(),
-        "transaction_hash": transaction.to_string(),
-    });
-    let mut response = json_value(StatusCode::OK, &body);
-    // The id of a receipt is a hash of where it comes from.
-    response.headers_mut().insert(CACHE_CONTROL, IMMUTABLE);
+    let FoundReceipt { transaction, outcome, is_finalized } = receipt;
+    let outcome = outcome.as_deref().unwrap_or("null");
+    let body = format!(
+        r#"{{"receipt_id":"{id}","transaction_hash":"{transaction}","outcome":{outcome}}}"#
+    );
+    let mut response = json_bytes(StatusCode::OK, body.into_bytes());
+    let caching = if is_finalized { FINALIZED } else { REVALIDATE };
+    response.headers_mut().insert(CACHE_CONTROL, caching);
     response
 }
 

@@ -47,7 +47,7 @@ fn header<'response>(response: &'response Response, name: &str) -> &'response st
 #[test]
 fn a_compact_status_agrees_with_the_result_of_a_request() {
     let server = Server::with_blocks(&[]);
-    let mut milestones = Vec::new();
+    let (mut milestones, mut masked_failures) = (Vec::new(), 0);
     for transaction in fixture::transactions() {
         let hash = transaction.hash.to_string();
         let result = result_of(&server, &hash);
@@ -65,7 +65,12 @@ fn a_compact_status_agrees_with_the_result_of_a_request() {
         };
         assert_eq!(status["status"], kind);
         assert_eq!(status["receipts_known"], generated(&result).len());
-        assert_eq!(status["receipts_executed"], items(&result["receipts_outcome"]).len());
+        let outcomes = items(&result["receipts_outcome"]);
+        assert_eq!(status["receipts_executed"], outcomes.len());
+        let failed =
+            outcomes.iter().filter(|one| one["outcome"]["status"].get("Failure").is_some()).count();
+        assert_eq!(status["receipts_failed"], failed);
+        masked_failures += usize::from(failed > 0 && kind == "SuccessValue");
         let block = fixture::messages()
             .iter()
             .find(|message| message.transactions.iter().any(|one| one.hash == transaction.hash))
@@ -82,6 +87,7 @@ fn a_compact_status_agrees_with_the_result_of_a_request() {
     milestones.sort();
     milestones.dedup();
     assert!(milestones.len() > 3, "only {milestones:?}");
+    assert!(masked_failures > 0, "no failure is beside the receipt that decides");
 }
 
 #[test]
@@ -172,20 +178,27 @@ fn a_client_that_has_the_current_status_gets_304() {
 }
 
 #[test]
-fn a_receipt_leads_to_its_transaction() {
+fn a_receipt_has_its_transaction_and_its_outcome() {
     let server = Server::with_blocks(&[]);
-    let mut count = 0;
+    let (mut count, mut pending) = (0, 0);
     for transaction in fixture::transactions() {
         let hash = transaction.hash.to_string();
-        for id in generated(&result_of(&server, &hash)) {
+        let result = result_of(&server, &hash);
+        let is_final = result["final_execution_status"] == "FINAL";
+        for id in generated(&result) {
+            let outcomes = items(&result["receipts_outcome"]);
+            let outcome = outcomes.iter().find(|outcome| outcome["id"] == id);
+            pending += usize::from(outcome.is_none());
             let response = server.get(&format!("/receipt/{id}"));
             assert_eq!(response.status, 200, "{}", response.text());
-            assert_eq!(response.json(), json!({ "receipt_id": id, "transaction_hash": hash }));
-            assert!(header(&response, "cache-control").contains("immutable"));
+            let expected =
+                json!({ "receipt_id": id, "transaction_hash": hash, "outcome": outcome });
+            assert_eq!(response.json(), expected);
+            assert_eq!(header(&response, "cache-control").contains("max-age=3600"), is_final);
             count += 1;
         }
     }
-    assert!(count > 30, "only {count} receipts");
+    assert!(count > 30 && pending > 0, "{count} receipts, {pending} are not executed");
 }
 
 #[test]

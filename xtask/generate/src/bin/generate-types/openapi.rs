@@ -27,7 +27,7 @@ pub(crate) fn document() -> Result<Value, String> {
                 "JSON-RPC of interface version {INTERFACE}, described in full by /openrpc.json, and routes for clients that would poll.",
             ),
             "version": INTERFACE,
-            "license": { "name": "MIT OR Apache-2.0" },
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "paths": paths()?,
         "components": {
@@ -57,7 +57,7 @@ fn paths() -> Result<Value, String> {
         "/tx/{hash}": { "get": get(
             "transactionStatus",
             "The compact status of a transaction",
-            "Without the result itself. What is finalized never changes and may be cached for ever.",
+            "Without the result itself. What is finalized may be cached for an hour.",
             &[path_hash("hash", "Hash of the transaction"), shared("sender"), list_of_parts(), end_of_proof(), shared("minHeight")],
             &[
                 ("200", json_response("The compact status", "CompactStatus", true)),
@@ -102,11 +102,11 @@ fn paths() -> Result<Value, String> {
         ) },
         "/receipt/{id}": { "get": get(
             "receiptTransaction",
-            "The transaction that a receipt comes from",
-            "It never changes and may be cached for ever.",
+            "A receipt: the transaction that it comes from, and its outcome",
+            "The outcome is null until the receipt is executed. Once the transaction is finalized, the response may be cached for an hour.",
             &[path_hash("id", "Id of the receipt"), shared("minHeight")],
             &[
-                ("200", json_response("The transaction", "ReceiptTransaction", false)),
+                ("200", json_response("The transaction and the outcome", "ReceiptTransaction", false)),
                 BAD_REQUEST(), NOT_FOUND(), UNAVAILABLE(),
             ],
         ) },
@@ -423,6 +423,7 @@ fn own_schemas() -> Map<String, Value> {
             "block": block,
             "receipts_known": { "type": "integer", "minimum": 0 },
             "receipts_executed": { "type": "integer", "minimum": 0 },
+            "receipts_failed": { "type": "integer", "minimum": 0 },
             "finalized": { "type": "boolean" },
             "outcomes": { "type": "array", "items": reference("ExecutionOutcomeWithIdView") },
             "receipts": { "type": "array", "items": reference("ReceiptView") },
@@ -488,8 +489,12 @@ fn own_schemas() -> Map<String, Value> {
     });
     let receipt = json!({
         "type": "object",
-        "required": ["receipt_id", "transaction_hash"],
-        "properties": { "receipt_id": reference("CryptoHash"), "transaction_hash": reference("CryptoHash") },
+        "required": ["receipt_id", "transaction_hash", "outcome"],
+        "properties": {
+            "receipt_id": reference("CryptoHash"),
+            "transaction_hash": reference("CryptoHash"),
+            "outcome": { "anyOf": [reference("ExecutionOutcomeWithIdView"), { "type": "null" }] },
+        },
         "additionalProperties": false,
     });
     let notification = json!({
