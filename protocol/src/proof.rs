@@ -22,6 +22,21 @@ mod links;
 mod merkle;
 mod message;
 mod outcome;
+
+#[cfg(test)]
+mod block_tests;
+#[cfg(test)]
+mod builder_tests;
+#[cfg(test)]
+mod executors_tests;
+#[cfg(test)]
+mod message_tests;
+#[cfg(test)]
+mod outcome_tests;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod shard_root_tests;
 #[cfg(test)]
 mod tests;
 

@@ -5,19 +5,11 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::samples::text;
 use super::*;
 use crate::primitives::{Balance, CryptoHash, Gas};
 
 const BLOCKS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../core/blocks.jsonl"));
-
-/// The result of a check as a text
-fn text(result: VerificationResult) -> String {
-    match result {
-        VerificationResult::Verified => "verified".into(),
-        VerificationResult::Unverifiable(error) => format!("unverifiable: {error}"),
-        VerificationResult::Wrong(error) => format!("wrong: {error}"),
-    }
-}
 
 #[test]
 fn recorded_blocks_are_verified_with_their_members() {
@@ -125,7 +117,7 @@ fn a_member_with_another_value_is_named_there_or_by_the_block_after_it() {
         let changed = changed(blocks[2], name).unwrap();
         let mut links = OutcomeLinks::default();
         let places = [blocks[1], &*changed, blocks[3]].map(|message| {
-            let result = text(links.verify(&check_block(message.as_bytes())));
+            let result = text(&links.verify(&check_block(message.as_bytes())));
             result.split(": ").take(2).collect::<Vec<_>>().join(": ")
         });
         assert_eq!(places, ["verified", own, next], "{name}");
@@ -153,13 +145,13 @@ fn a_member_that_is_missing_is_named() {
         ("shards", "byte 11159: missing field `shards`"),
     ] {
         let changed = block.replacen(&format!("\"{name}\":"), "\"other\":", 1);
-        let found = text(check_block(changed.as_bytes()).result);
+        let found = text(&check_block(changed.as_bytes()).result);
         assert_eq!(found, format!("unverifiable: {place}"), "{name}");
     }
     // No hash covers these.
     for name in ["author", "timestamp", "rent_paid", "signature", "encoded_length", "gas_limit"] {
         let changed = block.replacen(&format!("\"{name}\":"), "\"other\":", 1);
-        assert_eq!(text(check_block(changed.as_bytes()).result), "verified", "{name}");
+        assert_eq!(text(&check_block(changed.as_bytes()).result), "verified", "{name}");
     }
 }
 
