@@ -30,6 +30,8 @@ mod builder_tests;
 #[cfg(test)]
 mod executors_tests;
 #[cfg(test)]
+mod links_tests;
+#[cfg(test)]
 mod message_tests;
 #[cfg(test)]
 mod outcome_tests;
