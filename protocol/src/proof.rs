@@ -30,6 +30,10 @@ mod builder_tests;
 #[cfg(test)]
 mod executors_tests;
 #[cfg(test)]
+mod header_tests;
+#[cfg(test)]
+mod light_header_tests;
+#[cfg(test)]
 mod links_tests;
 #[cfg(test)]
 mod message_tests;

@@ -414,6 +414,8 @@ mod tests {
         let found = BlockHeaderView::from_json(&text(&valid)).unwrap();
         assert_eq!(found.validator_proposals[0].stake, Balance(3));
         assert_eq!(found.validator_proposals[0].validator_stake_struct_version, None);
+        let null = valid.replace('}', ",\"validator_stake_struct_version\":null}");
+        assert_eq!(BlockHeaderView::from_json(&text(&null)), Ok(found));
         let with = valid.replace('}', ",\"validator_stake_struct_version\":\"V2\"}");
         let found = BlockHeaderView::from_json(&text(&with)).unwrap();
         let error = found.is_hash_valid().unwrap_err();
