@@ -36,6 +36,8 @@ mod light_header_tests;
 #[cfg(test)]
 mod links_tests;
 #[cfg(test)]
+mod merkle_tests;
+#[cfg(test)]
 mod message_tests;
 #[cfg(test)]
 mod outcome_tests;

@@ -75,12 +75,8 @@ pub fn root_and_paths(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<MerklePathI
 
 /// The nodes of the next level of a tree
 pub(super) fn parents(nodes: &[CryptoHash]) -> Vec<CryptoHash> {
-    let pairs = nodes.chunks(2).map(|children| match children {
-        [left, right] => pair(*left, *right),
-        [single, ..] => *single,
-        [] => CryptoHash::ZERO,
-    });
-    pairs.collect()
+    let (pairs, last) = nodes.as_chunks();
+    pairs.iter().map(|[left, right]| pair(*left, *right)).chain(last.iter().copied()).collect()
 }
 
 #[cfg(test)]
