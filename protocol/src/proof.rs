@@ -24,9 +24,15 @@ mod message;
 mod outcome;
 
 #[cfg(test)]
+mod answer_json_tests;
+#[cfg(test)]
+mod answer_tests;
+#[cfg(test)]
 mod block_tests;
 #[cfg(test)]
 mod builder_tests;
+#[cfg(test)]
+mod confirmation_tests;
 #[cfg(test)]
 mod executors_tests;
 #[cfg(test)]
