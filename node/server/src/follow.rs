@@ -145,7 +145,8 @@ impl Follow {
         };
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
-        let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
+        let (start, until) = (args.from, feed.until);
+        let start_margin = if start == Start::LastFinal { 0 } else { args.start_margin };
         let track_shards = feed.track_shards;
         Ok(Some(Self {
             sources,
@@ -256,19 +257,27 @@ impl Follow {
             status.complete();
             return Ok(());
         }
-        match (start, stored) {
-            (Start::Height(height), Some(stored)) if height <= stored.head.height => {
+        let start = match (start, stored) {
+            (start, Some(stored)) => {
                 let head = stored.head.height;
-                let text = format!("--from {height} is not above the head of the store, {head}");
-                return Err(Failure::Usage(text));
+                match start {
+                    Start::Resume => info!("following {url} after block {head}"),
+                    // So that a server with this option can be started again.
+                    _ => info!("following {url} after block {head}: --from is for an empty store"),
+                }
+                Start::Resume
             }
-            (Start::Resume, Some(stored)) => {
-                info!("following {url} after block {}", stored.head.height)
+            (start, None) => {
+                match start {
+                    Start::Height(height) => info!("following {url} from block {height}"),
+                    Start::LastFinal => info!("following {url} from its last final block"),
+                    Start::Resume => info!(
+                        "following {url} from {start_margin} heights before its last final block"
+                    ),
+                }
+                start
             }
-            (Start::Height(height), _) => info!("following {url} from block {height}"),
-            (_, Some(_)) => info!("following {url} from its last final block"),
-            _ => info!("following {url} from {start_margin} heights before its last final block"),
-        }
+        };
         if upstream.is_none() && chain.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }

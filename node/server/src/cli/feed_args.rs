@@ -62,10 +62,10 @@ pub(crate) struct FollowArgs {
     pub(crate) follow: Vec<FeedName>,
     #[command(flatten)]
     pub(crate) sources: FeedSourceArgs,
-    /// Where to start
+    /// Where an empty store starts
     ///
-    /// `resume` starts after the head of the store, or, with an empty store, at the last final
-    /// block. `final` starts at the last final block.
+    /// `resume` is `--start-margin` heights before the last final block of the feed, `final` is that
+    /// block. A store with blocks continues after its head, whatever is given.
     #[arg(
         long,
         value_name = "HEIGHT|final|resume",

@@ -128,10 +128,10 @@ fn a_server_that_is_killed_loses_no_block_and_takes_none_twice() {
     let head = |server: &Server| server.get("/status").json()["head"]["height"].as_u64();
     let last = canonical(&messages).last().unwrap();
     let (mut reached, mut kills_within) = (None, 0);
+    let from = first.to_string();
     for _ in 0..kills {
-        let from = first.to_string();
-        let from = if reached.is_none() { from.as_str() } else { "resume" };
-        let server = follow(&feed, &["--store", text(&store), "--from", from]);
+        // A unit starts its server again with the same options.
+        let server = follow(&feed, &["--store", text(&store), "--from", &from]);
         let before = head(&server);
         assert!(before >= reached, "a block was lost: {before:?} after {reached:?}");
         server.until("the chain grows", || {
@@ -404,6 +404,23 @@ fn two_chains_never_mix_in_one_store() {
     }
     let server = Server::start(&["--store", text(&store)]);
     assert_eq!(server.get("/status").json()["blocks"], blocks);
+}
+
+#[test]
+fn an_empty_store_starts_at_the_final_block_if_it_is_asked_to() {
+    let messages = chain(6, 60);
+    let feed = serve_feed(&messages, Faults::default());
+    let last = canonical(&messages).last().unwrap().height;
+    let followed = |from: &str| {
+        let server = follow(&feed, &["--from", from]);
+        server.until("the end of the chain", || {
+            server.get("/status").json()["head"]["height"] == last
+        });
+        server.get("/status").json()
+    };
+    let whole = followed(&messages[0].height.to_string());
+    assert_eq!(whole["earliest"]["height"], messages[0].height);
+    assert_eq!(followed("final")["earliest"], whole["final"]);
 }
 
 #[test]
