@@ -465,8 +465,11 @@ impl<'t> OutcomeContent<'t> {
 
 impl Status {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
-        if let Scalar::String(name) = reader.scalar()? {
-            return Ok(if name == "Unknown" { Self::Unknown } else { Self::Other });
+        match reader.scalar()? {
+            Scalar::String(name) if name == "Unknown" => return Ok(Self::Unknown),
+            Scalar::String(_) => return Ok(Self::Other),
+            Scalar::Object => {}
+            other => return Err(reader.type_error(&other, "a status")),
         }
         let names = ["Failure", "SuccessValue", "SuccessReceiptId", "Unknown"];
         let mut found = None;

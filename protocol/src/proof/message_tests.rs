@@ -372,6 +372,17 @@ fn a_member_of_an_outcome_that_is_missing_or_of_another_type_is_named() {
         ),
         (
             "{\"SuccessValue\":\"\"}",
+            "7",
+            "outcome.status: invalid type: integer `7`, expected a status",
+        ),
+        (
+            "{\"SuccessValue\":\"\"}",
+            "null",
+            "outcome.status: invalid type: null, expected a status",
+        ),
+        ("{\"SuccessValue\":\"\"}", "[]", "outcome.status: invalid type: array, expected a status"),
+        (
+            "{\"SuccessValue\":\"\"}",
             "{\"Failure\":1,\"SuccessValue\":\"\"}",
             "outcome.status.SuccessValue: a second variant",
         ),
