@@ -1,4 +1,4 @@
-//! What each fuzz target does with its bytes, and the inputs that every test replays.
+//! The fuzz targets of the engine, and the inputs that every test replays.
 //!
 //! A target panics if a property does not hold: that is a finding. Inputs are bytes as they would
 //! come from outside, so that a file of the corpus is an input which a user could send. Tests of
@@ -21,6 +21,6 @@ pub use blocks::{block_message, configuration, proof};
 pub use codecs::{base58, base64, canonical_json, signed_transaction};
 pub use requests::{params, request_body};
 pub use rows::rows;
-pub use target::{MAX_LEN, Target, keep, write_inputs};
+pub use target::{MAX_LEN, Target, assert_listed};
 pub use targets::{TARGETS, target};
 pub use world::{BLOCKS, WORLD, World, host_texts};

@@ -1,16 +1,17 @@
 //! Builds the fuzz targets of `fuzz` and `node/fuzz` under sanitizers and runs them for a time.
 //!
-//! The tests run the same targets over the same inputs, which the example `seeds` of each writes.
-//! New ones stay in the target directory until `--keep` writes those that reach other code to
+//! The tests run the same targets over the same inputs, which the program `fuzz-inputs` writes. New
+//! ones stay in the target directory until `--keep` writes those that reach other code to
 //! `corpus`. A target that fails names the file with the input, which becomes a line of `findings`.
 //! The target beside the crates of the reference node, in `interop`, takes minutes to build and runs
 //! by its name only.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root, run as run_command};
+use crate::workspace::build_programs;
 
 /// Megabytes of memory that a target may use; AddressSanitizer takes a part of it
 const MEMORY: u32 = 2048;
@@ -44,10 +45,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         }
     }
     let folder = shell::target()?.join("fuzz");
-    for package in PACKAGES {
-        build(package)?;
-        run_command(&mut seeds(package, "write", &folder.join("seeds"), None))?;
-    }
+    let inputs_program = build_programs(&["fuzz-inputs"])?.join("fuzz-inputs");
+    run_command(program_at_root(&inputs_program).arg("write").arg(folder.join("seeds")))?;
     if names.is_empty() {
         let entries = fs::read_dir(folder.join("seeds")).map_err(|error| error.to_string())?;
         let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -74,14 +73,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         run_command(program.args(&inputs)).map_err(|error| format!("target {name}: {error}"))?;
         if keep {
             let kept = folder.join("kept");
-            // What was kept before is among the seeds.
+            // The inputs that were kept before are among the seeds.
             let _ = fs::remove_dir_all(kept.join(inputs_of));
             fs::create_dir_all(kept.join(inputs_of)).map_err(|error| error.to_string())?;
             let mut merge = program_at_root(programs.join(name));
             // How often code is reached does not count, or the corpus would be ten times as large.
             merge.args(["-merge=1", "-use_counters=0", "-verbosity=0"]);
             run_command(merge.arg(kept.join(inputs_of)).args(&inputs))?;
-            run_command(&mut seeds(package, "keep", &kept, Some(inputs_of)))?;
+            let mut keep_inputs = program_at_root(&inputs_program);
+            run_command(keep_inputs.arg("keep").arg(&kept).arg(inputs_of))?;
         }
     }
     Ok(())
@@ -106,12 +106,4 @@ fn build(package: &str) -> Result<PathBuf, String> {
 
 fn has_target(package: &str, name: &str) -> bool {
     root().join(package).join("fuzz_targets").join(name).with_extension("rs").exists()
-}
-
-/// The example that writes inputs or keeps others
-fn seeds(package: &str, verb: &str, folder: &Path, target: Option<&str>) -> Command {
-    let run = "run --quiet --example seeds --manifest-path";
-    let mut command = cargo(&format!("{run} {package}/Cargo.toml --"));
-    command.arg(verb).arg(folder).args(target);
-    command
 }

@@ -53,7 +53,7 @@ by name
   verify --release              run all; before a release
   fuzz [--minutes N] [--keep] [TARGET ..]
                                 run the fuzz targets, or these, under sanitizers, by default for a minute
-                                each; `--keep` adds inputs that reach new code to fuzz/corpus
+                                each; `--keep` adds inputs that reach new code to the corpus
   bench [--rocksdb] [NAME]      run all benches, or those with this in their names, beside the node's
                                 path; `--rocksdb` adds a node's database
   packages [NAME]               build what a release publishes and try it: crates, debian, image

@@ -11,16 +11,6 @@ pub use row_kinds::row_kinds;
 
 /// All of them, by name
 pub const TARGETS: [Target; 2] = [
-    Target {
-        name: "http",
-        folder: "node/fuzz",
-        seeds: || http::seeds().collect(),
-        vectors: Vec::new,
-    },
-    Target {
-        name: "row_kinds",
-        folder: "node/fuzz",
-        seeds: || row_kinds::seeds().collect(),
-        vectors: Vec::new,
-    },
+    Target { name: "http", folder: "node/fuzz", made: || http::seeds().collect() },
+    Target { name: "row_kinds", folder: "node/fuzz", made: || row_kinds::seeds().collect() },
 ];

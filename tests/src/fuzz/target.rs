@@ -1,13 +1,15 @@
-//! A target and its inputs: what the chain gives, the shared vectors, and what campaigns found.
+//! A target and its inputs: parts of the chain, the shared vectors, and the inputs of campaigns.
 //!
 //! The folders `corpus` and `findings` of a target have a file for each target, with a line of base64
-//! for each input. A finding is below a comment that says what failed.
+//! for each input. A finding is below a comment that names the failure.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use data_encoding::BASE64;
+
+use crate::sources::root;
 
 /// Maximum length of an input in the corpus: the vectors have long ones
 pub const MAX_LEN: usize = 2048;
@@ -20,10 +22,8 @@ pub struct Target {
     pub name: &'static str,
     /// The folder of `corpus` and `findings`, from the root of the repository
     pub folder: &'static str,
-    /// Makes the first inputs, which are in no file of these folders
-    pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Makes inputs of the shared vectors
-    pub vectors: fn() -> Vec<Vec<u8>>,
+    /// Makes inputs of the chain and of the shared vectors, which are in no file of these folders
+    pub made: fn() -> Vec<Vec<u8>>,
 }
 
 impl Target {
@@ -31,22 +31,15 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// When a file cannot be read.
+    /// When a file cannot be read, and when a finding has no comment.
     pub fn inputs(&self) -> Vec<Vec<u8>> {
         let mut inputs = self.inputs_beside_the_corpus();
-        inputs.extend((self.vectors)());
         inputs.extend(lines(&self.file("corpus")));
         inputs
     }
 
-    /// The inputs that are no vectors and need not be in the corpus: the first ones, and those that
-    /// have failed before
-    ///
-    /// # Panics
-    ///
-    /// When the file of findings has an input without a comment.
-    pub fn inputs_beside_the_corpus(&self) -> Vec<Vec<u8>> {
-        let mut inputs = (self.seeds)();
+    fn inputs_beside_the_corpus(&self) -> Vec<Vec<u8>> {
+        let mut inputs = (self.made)();
         inputs.extend(lines(&self.file("findings")));
         inputs
     }
@@ -54,43 +47,63 @@ impl Target {
     fn file(&self, kind: &str) -> PathBuf {
         root().join(self.folder).join(kind).join(format!("{}.txt", self.name))
     }
-}
 
-/// Writes all inputs of these targets into a directory, each target's into one of its own
-///
-/// # Errors
-///
-/// A file cannot be written.
-pub fn write_inputs(targets: &[Target], directory: &Path) -> io::Result<()> {
-    for target in targets {
-        let directory = directory.join(target.name);
-        fs::create_dir_all(&directory)?;
-        for (number, bytes) in target.inputs().iter().enumerate() {
+    /// Writes all inputs into a directory, each into a file
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written.
+    pub fn write_inputs(&self, directory: &Path) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        for (number, bytes) in self.inputs().iter().enumerate() {
             fs::write(directory.join(number.to_string()), bytes)?;
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Writes the files of a directory as the corpus
+    ///
+    /// Longer inputs are left out, since the vectors have long ones. Findings are written by hand,
+    /// below a comment each, and stay.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written.
+    pub fn keep(&self, directory: &Path) -> io::Result<()> {
+        let others: BTreeSet<Vec<u8>> = self.inputs_beside_the_corpus().into_iter().collect();
+        let mut inputs = BTreeSet::new();
+        for entry in fs::read_dir(directory)? {
+            let bytes = fs::read(entry?.path())?;
+            if bytes.len() <= MAX_LEN && !others.contains(&bytes) {
+                inputs.insert(bytes);
+            }
+        }
+        let lines: String = inputs.iter().map(|bytes| BASE64.encode(bytes) + "\n").collect();
+        fs::write(self.file("corpus"), lines)
+    }
 }
 
-/// Writes the files of a directory as the corpus of a target
+/// Asserts that the programs of a folder, its corpus and its findings are those of its targets
 ///
-/// Longer inputs are left out, since the vectors have long ones. Findings are written by hand, below
-/// a comment each, and stay.
+/// # Panics
 ///
-/// # Errors
-///
-/// A file cannot be read or written.
-pub fn keep(target: &Target, directory: &Path) -> io::Result<()> {
-    let others: BTreeSet<Vec<u8>> = target.inputs_beside_the_corpus().into_iter().collect();
-    let mut inputs = BTreeSet::new();
-    for entry in fs::read_dir(directory)? {
-        let bytes = fs::read(entry?.path())?;
-        if bytes.len() <= MAX_LEN && !others.contains(&bytes) {
-            inputs.insert(bytes);
+/// When one is missing, or of no target.
+pub fn assert_listed(folder: &str, targets: &[Target]) {
+    let names: BTreeSet<&str> = targets.iter().map(|target| target.name).collect();
+    let folder = root().join(folder);
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("the programs");
+    let programs = manifest.split("[[bin]]\nname = \"").skip(1);
+    let programs: BTreeSet<&str> =
+        programs.map(|bin| bin.split('"').next().expect("a name")).collect();
+    assert_eq!(programs, names);
+    for kind in ["corpus", "findings"] {
+        // A folder without findings is not there.
+        for entry in fs::read_dir(folder.join(kind)).into_iter().flatten() {
+            let path = entry.expect("a file").path();
+            let name = path.file_stem().and_then(|name| name.to_str());
+            assert!(name.is_some_and(|name| names.contains(name)), "{}", path.display());
         }
     }
-    let lines: String = inputs.iter().map(|bytes| BASE64.encode(bytes) + "\n").collect();
-    fs::write(target.file("corpus"), lines)
 }
 
 /// The inputs of a file, one a line; none if there is no such file
@@ -103,14 +116,10 @@ fn lines(path: &Path) -> Vec<Vec<u8>> {
             continue;
         }
         let place = format!("{}:{number}", path.display());
-        assert!(!is_finding || is_commented, "{place}: no comment says what failed");
+        assert!(!is_finding || is_commented, "{place}: no comment names the failure");
         let bytes = BASE64.decode(line.as_bytes());
         inputs.push(bytes.unwrap_or_else(|error| panic!("{place}: {error}")));
         is_commented = false;
     }
     inputs
-}
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }

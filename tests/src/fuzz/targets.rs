@@ -25,30 +25,32 @@ const C_PROGRAMS: [&[u8]; 2] = [
     ],
 ];
 
-const fn target_of(
-    name: &'static str,
-    seeds: fn() -> Vec<Vec<u8>>,
-    vectors: fn() -> Vec<Vec<u8>>,
-) -> Target {
-    Target { name, folder: "fuzz", seeds, vectors }
+const fn target_of(name: &'static str, made: fn() -> Vec<Vec<u8>>) -> Target {
+    Target { name, folder: "fuzz", made }
 }
 
 /// All of them, by name
 pub const TARGETS: [Target; 12] = [
-    target_of("answer", || vec![answer_and_proof_of_the_chain()], answers),
-    target_of("base58", Vec::new, Vec::new),
-    target_of("base64", Vec::new, Vec::new),
-    target_of("block_message", || vec![WORLD.next.clone()], || texts("blocks")),
-    target_of("c_interface", || C_PROGRAMS.map(<[u8]>::to_vec).to_vec(), Vec::new),
-    target_of("canonical_json", Vec::new, || [texts("blocks"), texts("responses")].concat()),
-    target_of("configuration", Vec::new, || texts("configs")),
-    target_of("params", Vec::new, || {
-        params().map(|params| params.to_string().into_bytes()).collect()
+    target_of("answer", || {
+        let answers = files("proofs");
+        let mut inputs: Vec<_> = answers.iter().filter_map(|path| answer_and_proof(path)).collect();
+        inputs.push([&PROVEN.answer[..], &[0], PROVEN.proof.as_bytes()].concat());
+        inputs
     }),
-    target_of("proof", || vec![WORLD.next.clone()], || texts("blocks")),
-    target_of("request_body", Vec::new, || texts("requests")),
-    target_of("rows", rows, Vec::new),
-    target_of("signed_transaction", transactions, signed_params),
+    target_of("base58", Vec::new),
+    target_of("base64", Vec::new),
+    target_of("block_message", blocks),
+    target_of("c_interface", || C_PROGRAMS.map(<[u8]>::to_vec).to_vec()),
+    target_of("canonical_json", || [texts("blocks"), texts("responses")].concat()),
+    target_of("configuration", || texts("configs")),
+    target_of("params", || params().map(|params| params.to_string().into_bytes()).collect()),
+    target_of("proof", blocks),
+    target_of("request_body", || texts("requests")),
+    target_of("rows", rows),
+    target_of("signed_transaction", || {
+        let signed = WORLD.transactions.iter().map(|transaction| transaction.signed.clone());
+        signed.chain(params().filter_map(signed_params)).collect()
+    }),
 ];
 
 /// The target of this name
@@ -60,8 +62,11 @@ pub fn target(name: &str) -> Target {
     *TARGETS.iter().find(|target| target.name == name).expect("a target")
 }
 
-fn answer_and_proof_of_the_chain() -> Vec<u8> {
-    [&PROVEN.answer[..], &[0], PROVEN.proof.as_bytes()].concat()
+/// The vectors, and the next block of the chain
+fn blocks() -> Vec<Vec<u8>> {
+    let mut blocks = texts("blocks");
+    blocks.push(WORLD.next.clone());
+    blocks
 }
 
 /// The number of a row, and its bytes in place of it
@@ -73,10 +78,6 @@ fn rows() -> Vec<Vec<u8>> {
         Some(input)
     };
     WORLD.keys.iter().enumerate().filter_map(input).collect()
-}
-
-fn transactions() -> Vec<Vec<u8>> {
-    WORLD.transactions.iter().map(|transaction| transaction.signed.clone()).collect()
 }
 
 /// The files of a folder of the vectors
@@ -91,16 +92,9 @@ fn params() -> impl Iterator<Item = Value> {
     requests.filter_map(|request: Value| request.get("params").cloned())
 }
 
-/// The transactions in the params of requests
-fn signed_params() -> Vec<Vec<u8>> {
-    let signed =
-        |params: Value| BASE64.decode(params["signed_tx_base64"].as_str()?.as_bytes()).ok();
-    params().filter_map(signed).collect()
-}
-
-/// Answers with their proofs
-fn answers() -> Vec<Vec<u8>> {
-    files("proofs").iter().filter_map(|answer| answer_and_proof(answer)).collect()
+/// The transaction in the params of a request
+fn signed_params(params: Value) -> Option<Vec<u8>> {
+    BASE64.decode(params["signed_tx_base64"].as_str()?.as_bytes()).ok()
 }
 
 /// Some answers have the proof of another one
