@@ -7,17 +7,8 @@ use std::collections::BTreeSet;
 
 use milepost::storage::MemoryStorage;
 use milepost_tests::declare::Declarations;
-use milepost_tests::vectors::{self, Manifest, engine};
-
-fn manifest() -> Manifest {
-    vectors::load().expect("the manifest and its files")
-}
-
-/// Panics with the failures, if there are any
-fn assert_none(failures: &[String], total: usize) {
-    let count = failures.len();
-    assert!(failures.is_empty(), "{count} of {total} vectors\n{}\n", failures.join("\n"));
-}
+use milepost_tests::sources::none;
+use milepost_tests::vectors::{self, engine};
 
 #[test]
 fn files_are_as_declared() {
@@ -28,7 +19,7 @@ fn files_are_as_declared() {
 
 #[test]
 fn every_vector_has_a_fixture_and_a_description() {
-    let manifest = manifest();
+    let manifest = vectors::load().expect("the manifest and its files");
     let declared: BTreeSet<&str> = manifest.fixtures.iter().map(|f| f.name.as_str()).collect();
     for vector in &manifest.vectors {
         assert!(declared.contains(vector.fixture.as_str()), "{}: no such fixture", vector.name);
@@ -38,7 +29,7 @@ fn every_vector_has_a_fixture_and_a_description() {
 
 #[test]
 fn the_engine_gives_every_response() {
-    let manifest = manifest();
+    let manifest = vectors::load().expect("the manifest and its files");
     let (mut failures, mut total) = (Vec::new(), 0);
     for fixture in &manifest.fixtures {
         let storage = match engine::import_fixture(fixture, MemoryStorage::new()) {
@@ -55,17 +46,17 @@ fn the_engine_gives_every_response() {
             }
         }
     }
-    assert_none(&failures, total);
+    none(&failures);
     assert_eq!(total, manifest.vectors.len());
 }
 
 #[test]
 fn the_check_of_every_proof_finds_what_is_declared() {
-    let proofs = manifest().proofs;
+    let proofs = vectors::load().expect("the manifest and its files").proofs;
     let failures = proofs.iter().filter_map(|proof| {
         let difference = engine::verify(proof).err()?;
         Some(format!("{}: {difference}", proof.name))
     });
-    assert_none(&failures.collect::<Vec<_>>(), proofs.len());
+    none(&failures.collect::<Vec<_>>());
     assert!(proofs.len() > 60, "{} proofs", proofs.len());
 }

@@ -8,20 +8,11 @@ use std::path::Path;
 use milepost_testing::archived::{self, Archived};
 use milepost_testing::server::{self, Server};
 use milepost_tests::declare::Declarations;
+use milepost_tests::sources::none;
 use milepost_tests::vectors::{self, Fixture, Manifest, Vector};
 
 /// The metric of the rows that requests found in an archive
 const ARCHIVE_READS: &str = "milepost_archive_reads_total{result=\"found\"}";
-
-fn manifest() -> Manifest {
-    vectors::load().expect("the manifest and its files")
-}
-
-/// Panics with the failures, if there are any
-fn assert_none(failures: &[String], total: usize) {
-    let count = failures.len();
-    assert!(failures.is_empty(), "{count} of {total} vectors\n{}\n", failures.join("\n"));
-}
 
 #[test]
 fn the_expectations_of_the_program_are_as_declared() {
@@ -29,7 +20,7 @@ fn the_expectations_of_the_program_are_as_declared() {
     assert_eq!(file, Declarations::new().expectations(), "run `cargo xtask vectors`");
 }
 
-/// What starts a server for a fixture with these flags and a directory of the fixture
+/// Starts a server for a fixture with these flags and a directory of the fixture
 type Start<'start> = &'start dyn Fn(&Fixture, &[String], &Path) -> Result<Server, String>;
 
 /// Runs the vectors of these fixtures on servers, each started by `start`; returns how many ran,
@@ -63,24 +54,24 @@ fn run_on_servers(manifest: &Manifest, start: Start<'_>) -> (usize, u64) {
             found += rows.unwrap_or(0);
         }
     }
-    assert_none(&failures, total);
+    none(&failures);
     (total, found)
 }
 
 #[test]
 fn the_server_gives_every_response() {
-    let manifest = manifest();
+    let manifest = vectors::load().expect("the manifest and its files");
     let program = server::program().expect("the server is built");
     let (total, _) = run_on_servers(&manifest, &|fixture, flags, directory| {
         Server::start(&program, fixture, flags, directory)
     });
-    // Only what the command line cannot express is excluded.
+    // Only vectors that the command line cannot express are excluded.
     assert!(total * 10 > manifest.vectors.len() * 9, "only {total} vectors ran");
 }
 
 #[test]
 fn the_server_gives_every_response_from_an_archive() {
-    let mut manifest = manifest();
+    let mut manifest = vectors::load().expect("the manifest and its files");
     // It asks for the earliest block of the store.
     manifest.vectors.retain(|vector| vector.name != "config-earliest");
     let program = server::program().expect("the server is built");
