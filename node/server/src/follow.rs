@@ -257,27 +257,19 @@ impl Follow {
             status.complete();
             return Ok(());
         }
-        let start = match (start, stored) {
-            (start, Some(stored)) => {
-                let head = stored.head.height;
-                match start {
-                    Start::Resume => info!("following {url} after block {head}"),
-                    // So that a server with this option can be started again.
-                    _ => info!("following {url} after block {head}: --from is for an empty store"),
-                }
-                Start::Resume
+        match (start, stored.map(|stored| stored.head.height)) {
+            (Start::Resume, Some(head)) => info!("following {url} after block {head}"),
+            (_, Some(head)) => {
+                info!("following {url} after block {head}: --from is for an empty store");
             }
-            (start, None) => {
-                match start {
-                    Start::Height(height) => info!("following {url} from block {height}"),
-                    Start::LastFinal => info!("following {url} from its last final block"),
-                    Start::Resume => info!(
-                        "following {url} from {start_margin} heights before its last final block"
-                    ),
-                }
-                start
+            (Start::Height(height), None) => info!("following {url} from block {height}"),
+            (Start::LastFinal, None) => info!("following {url} from its last final block"),
+            (Start::Resume, None) => {
+                info!("following {url} from {start_margin} heights before its last final block");
             }
-        };
+        }
+        // So that a server with `--from` can be started again.
+        let start = if stored.is_some() { Start::Resume } else { start };
         if upstream.is_none() && chain.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }

@@ -10,7 +10,7 @@ use milepost::storage::rows::{OutcomeRow, ReceiptParent};
 use milepost::storage::{Key, Snapshot, Table};
 use milepost::{Error, ErrorKind};
 
-/// What is known of a receipt
+/// A receipt whose transaction is known
 pub(crate) struct FoundReceipt {
     /// The transaction that it comes from
     pub(crate) transaction: CryptoHash,
@@ -41,6 +41,7 @@ pub(crate) fn find(
             let text = str::from_utf8(record.fragment);
             let text = text.map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
             outcome = Some(text.to_owned());
+            break;
         }
     }
     let is_finalized = observation.summary.is_some_and(|summary| summary.is_finalized);
