@@ -1,5 +1,5 @@
-//! Beside the crates of the reference node: what they read, write, hash and verify, the engine must
-//! too, and their path is the peer of its benches.
+//! The engine beside the crates of the reference node: they are the oracle of its tests, and their
+//! path is the peer of its benches.
 
 #![forbid(unsafe_code)]
 

@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
 }
 
-/// Every file of the repository by its path from the root, except what is built or installed
+/// Every file of the repository by its path from the root, except built and installed ones
 ///
 /// # Panics
 ///

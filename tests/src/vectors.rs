@@ -255,7 +255,7 @@ fn paths(names: &[Value], directory: &Path) -> Result<Vec<PathBuf>, String> {
     names.iter().map(path).collect()
 }
 
-/// The text of an error with the path that it is of
+/// The text of an error, after the path of its file
 pub fn with_path(path: &Path, error: &dyn core::error::Error) -> String {
     format!("{}: {error}", path.display())
 }

@@ -136,8 +136,8 @@ fn an_unknown_transaction_is_checked_by_the_configuration_in_force() {
     assert!(matches!(state, RequestState::Pending(_)));
 }
 
-/// A block without content, on top of another one, which is final with it; the hash is of the height
-/// and the fork
+/// A block without content, on top of another one, which it makes final; its hash is made of the
+/// height and the fork
 fn empty_block(height: u64, fork: u64, prev: (u64, u64)) -> alloc::vec::Vec<u8> {
     let hash = |point: (u64, u64)| block_hash(point.0, point.1);
     alloc::format!(

@@ -1,4 +1,4 @@
-//! What tests of the node share.
+//! Equipment of the tests of the node.
 //!
 //! A [`server`] is the program itself, over the fixtures of the vectors. A [`feed`] has faults by
 //! schedule, a [`cluster`] is Apache Cassandra, and [`power_loss`] lets disks fail under a store and

@@ -48,7 +48,7 @@ fn name(manifest: &str) -> &str {
 
 #[test]
 fn the_engine_names_nothing_of_the_node() {
-    // By its crates, without which no source can name what is in them, and by its folders.
+    // No source can use a crate that its manifest does not name.
     let mut names = Vec::new();
     for (folder, manifest) in manifests().filter(|(folder, _)| folder.starts_with("node/")) {
         names.push(name(&manifest).to_owned());
@@ -108,7 +108,7 @@ fn crates_depend_one_way() {
 
 #[test]
 fn no_host_reads_a_response_of_the_engine() {
-    // They read what other programs answer: nodes, servers that are checked, the model's clients.
+    // They read the answers of other programs: nodes, servers that are checked, the model's clients.
     let readers = [
         "node/server/src/upstream/",
         "node/server/src/conformance",

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use milepost_tests::sources::root;
 
-/// What is released: the server and the library for C
+/// The released builds: the server and the library for C
 const RELEASED: [&[&str]; 2] =
     [&["--package=milepost-server", "--features=cassandra"], &["--package=milepost-capi"]];
 

@@ -1,4 +1,4 @@
-//! The JSON of what is proven, and of proofs.
+//! The JSON of proven answers, and of proofs.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,6 +1,6 @@
-//! What is proven about a small transaction, and why an answer or a proof is refused.
+//! The proof of a small transaction, and the reasons for which an answer or a proof is refused.
 //!
-//! Outcome 1 is of the transaction and creates the receipts 2 and 3. The block at height 5 confirms
+//! Outcome 1 belongs to the transaction and creates the receipts 2 and 3. The block at height 5 confirms
 //! it; the next one confirms the other two, which are one tree. The client trusts that at height 8.
 
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Which members of a block its check compares, in what cases, and what it finds.
+//! The members of a block that its check compares, and the result of each comparison.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};

@@ -1,5 +1,5 @@
-//! The hash of a header by each version, against hashes that were computed apart, and what is said
-//! of a header with another one.
+//! The hash of a header by each version, against hashes that were computed apart, and the verdict
+//! on a header with another hash.
 
 use alloc::format;
 use alloc::string::ToString as _;

@@ -1,4 +1,4 @@
-//! What blocks demand of those after them, and which blocks are kept.
+//! The demands of a block on those after it, and the blocks that are kept.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use super::*;
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
-/// A verified block of these shards, with what their new chunks confirm and execute
+/// A verified block of these shards, with the roots that their new chunks confirm and execute
 fn block(
     own: u8,
     parent: u8,

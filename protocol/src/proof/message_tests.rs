@@ -1,4 +1,4 @@
-//! What is read of a message: which members, from where, and what is skipped.
+//! The members that are read of a message, and those that are skipped.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! The root of a shard: which outcomes with which paths are one tree, and what is named if not.
+//! The root of a shard: the outcomes and paths that form one tree, and the error if they do not.
 
 use alloc::format;
 use alloc::string::String;

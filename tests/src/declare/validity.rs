@@ -93,8 +93,7 @@ fn expires(declarations: &mut Declarations) {
     outlives_an_orphan(declarations);
 }
 
-/// A wait that goes on while an orphan, on top of which the transaction could not be included, is the
-/// head
+/// A wait that outlives an orphan on top of which the transaction could not be included
 fn outlives_an_orphan(declarations: &mut Declarations) {
     let (sent, request) = wait_on("expiry-102", "INCLUDED");
     let orphan = Block::new("validity-orphan-120", 120, ("expiry-108", 108));

@@ -146,7 +146,7 @@ std::thread_local! {
     static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What is logged on this thread from here on
+/// The lines that this thread logs from here on
 ///
 /// One subscriber serves the whole process. With one for each thread, a line that another thread
 /// logs for the first time at the same moment can be missed here.

@@ -57,7 +57,7 @@ fn paths() -> Result<Value, String> {
         "/tx/{hash}": { "get": get(
             "transactionStatus",
             "The compact status of a transaction",
-            "Without the result itself. What is finalized may be cached for an hour.",
+            "Without the result itself. The status of a finalized transaction may be cached for an hour.",
             &[path_hash("hash", "Hash of the transaction"), shared("sender"), list_of_parts(), end_of_proof(), shared("minHeight")],
             &[
                 ("200", json_response("The compact status", "CompactStatus", true)),
