@@ -2,9 +2,9 @@
 //!
 //! The configuration has the shards of accounts, and the rules for a signed transaction that is in
 //! no block. Whether the transaction is too old to be included is known only if its base block is
-//! canonical and no block since is missing: then it is in none of them. No block can include it once
-//! the last final block, on which every later one is built, is too far from its base block; a head
-//! that is too far can still be replaced by a fork. A base block that is unknown, on a fork or below
+//! canonical and no block since is missing: then it is in none of them. No block can include it
+//! once the last final block, on which every later one is built, is too far from its base block; a
+//! fork can still replace a head that is too far. A base block that is unknown, on a fork or below
 //! a gap proves nothing.
 
 use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig, TransactionRules};
@@ -30,18 +30,9 @@ pub(super) struct ReadCheck {
 /// What the check of a call needs
 pub(super) struct ConfigCheck {
     pub(super) config: ConfigResult,
-    heights: Option<CheckHeights>,
-}
-
-/// The heights by which a transaction that is in no block is judged
-#[derive(Clone, Copy)]
-pub(super) struct CheckHeights {
-    /// Of its base block
-    pub(super) base: BlockHeight,
-    /// Of the last final block; that of the base block if none since is final
-    pub(super) last_final: BlockHeight,
-    /// Of the head
-    pub(super) head: BlockHeight,
+    /// The heights of the base block and of the last final one, if no block after the base block is
+    /// missing
+    pub(super) heights: Option<(BlockHeight, BlockHeight)>,
 }
 
 impl ReadCheck {
@@ -64,11 +55,8 @@ impl Restartable for ReadCheck {
                 // The block at the start is there itself, and so is every block after it.
                 base.ordinal.is_some() && base.height >= chain.complete_from
             });
-            heights = base.zip(chain.head).map(|(base, head)| CheckHeights {
-                base: base.height,
-                last_final: chain.last_final.map_or(0, |last| last.height).max(base.height),
-                head: head.height,
-            });
+            let last_final = chain.last_final.map_or(0, |last| last.height);
+            heights = base.map(|base| (base.height, last_final));
         }
         let reference = BlockReference::Finality(Finality::Optimistic);
         let resolve = ResolveConfig::in_storage(reference);
@@ -91,7 +79,7 @@ impl ConfigCheck {
         signed: &EncodedTransaction,
     ) -> Result<Option<InvalidTransaction>, Error> {
         let Some(rules) = self.rules()? else { return Ok(None) };
-        if self.heights.is_some_and(|heights| rules.is_expired(heights.base, heights.last_final)) {
+        if self.heights.is_some_and(|(base, last_final)| rules.is_expired(base, last_final)) {
             return Ok(Some(InvalidTransaction::Expired));
         }
         Ok(rules.check(&signed.decode()).err().map(|json| InvalidTransaction::Rule { json }))
@@ -100,10 +88,5 @@ impl ConfigCheck {
     /// The rules of the configuration, if one is in force
     pub(super) fn rules(&self) -> Result<Option<TransactionRules>, Error> {
         self.text()?.map(TransactionRules::read).transpose()
-    }
-
-    /// The heights, if the base block is canonical and no block since is missing
-    pub(super) const fn heights(&self) -> Option<CheckHeights> {
-        self.heights
     }
 }

@@ -2,15 +2,15 @@
 //! for it retains, and decides it from.
 //!
 //! It can not once the last final block is too far above its base block, or once a transaction with
-//! the same access key has used at least its nonce in a final block. Either counts only if the base block is canonical and
-//! no block since is missing: otherwise the transaction may be in that one. Nonces of blocks are
-//! not stored: an endpoint collects those of the access keys that it knows waits of
-//! ([`ValidityMap`](super::validity_map::ValidityMap)).
+//! the same access key has used at least its nonce in a final block. Either counts only if the base
+//! block is canonical and no block since is missing: otherwise the transaction may be in that one.
+//! Nonces of blocks are not stored: an endpoint collects those of the access keys that it knows
+//! waits of ([`ValidityMap`](super::validity_map::ValidityMap)).
 
 use alloc::format;
 use alloc::string::ToString as _;
 
-use super::config_check::{CheckHeights, ConfigCheck};
+use super::config_check::ConfigCheck;
 use crate::Error;
 use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
@@ -95,7 +95,7 @@ impl Validity {
         &mut self,
         check: &ConfigCheck,
     ) -> Result<Option<InvalidTransaction>, Error> {
-        let Some(CheckHeights { base, last_final, head }) = check.heights() else {
+        let Some((base, last_final)) = check.heights else {
             self.wakes_on = WakesOn::Base(self.base);
             return Ok(None);
         };
@@ -108,7 +108,7 @@ impl Validity {
             return Ok(Some(InvalidTransaction::Expired));
         }
         // It may be in a block that these rows lack.
-        let used = self.used.filter(|used| used.height <= head);
+        let used = self.used.filter(|used| used.height <= last_final);
         Ok(used.map(|UsedNonce { nonce, .. }| InvalidTransaction::InvalidNonce {
             access_key: nonce,
             transaction: self.nonce,

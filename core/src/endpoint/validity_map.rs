@@ -1,11 +1,11 @@
 //! The waits by signed transaction of an endpoint, and what a block says of each.
 //!
-//! A block wakes a wait when the last final block passes the last height of its transaction, when its
-//! base block joins the chain or blocks leave it, and when a transaction that has used the nonce
-//! becomes final. While none waits, a block costs nothing but its place among the last few, which are kept.
-//! Otherwise it costs a comparison with each wait, and kept are the waits, and the nonces of their
-//! access keys in blocks that are not final. A wake-up decides nothing: the request is evaluated
-//! again.
+//! A block wakes a wait when the last final block passes the last height of its transaction, when
+//! its base block joins the chain or blocks leave it, and when a transaction that has used the
+//! nonce becomes final. While none waits, a block costs nothing but its place among the last few,
+//! which are kept. Otherwise it costs a comparison with each wait, and kept are the waits, and the
+//! nonces of their access keys in blocks that are not final. A wake-up decides nothing: the request
+//! is evaluated again.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;

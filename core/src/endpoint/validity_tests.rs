@@ -40,8 +40,8 @@ fn body(signed: &SignedTransaction) -> String {
     format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}","wait_until":"FINAL"}}}}"#)
 }
 
-/// A storage with this head, which is final, the base block of the transaction at height 50, the height from which
-/// on no block is missing, and a configuration with this period
+/// A storage with this final head, the base block of the transaction at height 50, the height from
+/// which on no block is missing, and a configuration with this period
 fn storage(
     signed: &SignedTransaction,
     head: BlockHeight,

@@ -290,27 +290,21 @@ impl Query for SummaryQuery {
 impl TransactionStatus {
     /// The compact status, with the hash of the block that includes the transaction
     fn summary(&self, block_hash: Option<CryptoHash>) -> Result<StatusSummary, Error> {
-        let (mut receipts, mut executed_receipts, mut failed_receipts) = (0, 0, 0);
-        match self.source() {
+        let (receipts, executed_receipts) = match self.source() {
             Source::Tree(status) => {
-                for node in status.nodes().iter().skip(1) {
-                    receipts += 1;
-                    if let Some(outcome) = node.executed() {
-                        executed_receipts += 1;
-                        failed_receipts += usize::from(outcome.status == OutcomeStatus::Failure);
-                    }
-                }
+                let receipts = status.nodes().iter().skip(1);
+                (receipts.len(), receipts.filter(|node| node.executed().is_some()).count())
             }
             Source::Finalized(row) => {
-                if let Some(finalized) = FinalizedTransaction::decode(row)? {
-                    receipts = finalized.receipt_count as usize;
-                    executed_receipts = receipts;
-                    for outcome in finalized.outcomes().skip(1) {
-                        let status = outcome?.outcome.status;
-                        failed_receipts += usize::from(status == OutcomeStatus::Failure);
-                    }
-                }
+                let finalized = FinalizedTransaction::decode(row)?;
+                let count = finalized.map_or(0, |finalized| finalized.receipt_count as usize);
+                (count, count)
             }
+        };
+        let mut failed_receipts = 0;
+        // The first outcome is that of the transaction.
+        for outcome in self.outcomes().skip(1) {
+            failed_receipts += usize::from(outcome?.1.status == OutcomeStatus::Failure);
         }
         Ok(StatusSummary {
             milestone: self.milestone(),
