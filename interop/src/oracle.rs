@@ -2,8 +2,8 @@
 //! engine must too.
 //!
 //! The tests of this crate compare views, transactions, signatures, requests, configurations and
-//! the practice chain with the node's own types. This module has their shared helpers. Tests without
-//! a crate of the node are in `tests/` of the repository.
+//! the practice chain with the node's own types. This module has their shared helpers. Tests
+//! without a crate of the node are in `tests/` of the repository.
 
 mod network;
 mod record;

@@ -1,7 +1,7 @@
 //! The vectors as runners read them, from their files.
 //!
-//! [`load`] reads the manifest; [`engine`] runs a vector on the crate. Runners of other surfaces and
-//! in other languages read the same files, which `vectors/README.md` describes.
+//! [`load`] reads the manifest; [`engine`] runs a vector on the crate. Runners of other surfaces
+//! and in other languages read the same files, which `vectors/README.md` describes.
 
 pub mod engine;
 

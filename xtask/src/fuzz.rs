@@ -1,10 +1,10 @@
 //! Builds the fuzz targets of `fuzz` and `node/fuzz` under sanitizers and runs them for a time.
 //!
 //! The tests run the same targets over the same inputs, which the program `fuzz-inputs` writes. New
-//! ones stay in the target directory until `--keep` writes those that reach other code to
-//! `corpus`. A target that fails names the file with the input, which becomes a line of `findings`.
-//! The target beside the crates of the reference node, in `interop`, takes minutes to build and runs
-//! by its name only.
+//! ones stay in the target directory until `--keep` writes those that reach other code to `corpus`.
+//! A target that fails names the file with the input, which becomes a line of `findings`. The
+//! target beside the crates of the reference node, in `interop`, takes minutes to build and runs by
+//! its name only.
 
 use std::fs;
 use std::path::PathBuf;

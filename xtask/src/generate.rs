@@ -14,7 +14,8 @@ use crate::workspace::build_programs;
 struct Generated {
     /// The command of xtask, and the line of the record
     name: &'static str,
-    /// The program of this workspace that generates it, and its last arguments; Vite builds the page
+    /// The program of this workspace that generates it, and its last arguments; Vite builds the
+    /// page
     program: Option<&'static str>,
     /// Paths of git, of the sources
     sources: &'static [&'static str],

@@ -2,7 +2,8 @@
 //!
 //! The tests have modules of the development build. Those that are published have a standard
 //! library that is made for them: small, and without the texts of panics, which a page has no use
-//! for. `xtask/generate` makes the glue, and the package's own scripts, which need Node.js, the rest.
+//! for. `xtask/generate` makes the glue, and the package's own scripts, which need Node.js, the
+//! rest.
 
 use std::fs;
 use std::path::PathBuf;

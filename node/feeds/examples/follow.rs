@@ -73,8 +73,8 @@ impl Source for Directory {
     }
 }
 
-/// Imports the blocks of a directory from a height on, until it has a file `end`; reports the height
-/// and the number of transactions of each
+/// Imports the blocks of a directory from a height on, until it has a file `end`; reports the
+/// height and the number of transactions of each
 async fn follow(
     directory: PathBuf,
     first: u64,

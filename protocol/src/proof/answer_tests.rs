@@ -1,7 +1,8 @@
 //! The proof of a small transaction, and the reasons for which an answer or a proof is refused.
 //!
-//! Outcome 1 belongs to the transaction and creates the receipts 2 and 3. The block at height 5 confirms
-//! it; the next one confirms the other two, which are one tree. The client trusts that at height 8.
+//! Outcome 1 belongs to the transaction and creates the receipts 2 and 3. The block at height 5
+//! confirms it; the next one confirms the other two, which are one tree. The client trusts that at
+//! height 8.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};

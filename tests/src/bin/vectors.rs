@@ -1,8 +1,8 @@
 //! Writes the shared vectors from their declarations, or checks that they are up to date.
 //!
 //! Never runs the engine: responses are declared, not observed. Files in the folders of the vectors
-//! that no declaration names are removed, so that a rename leaves no file behind. Those that hold on
-//! any chain are also written into the file that is named, for a program that checks servers.
+//! that no declaration names are removed, so that a rename leaves no file behind. Those that hold
+//! on any chain are also written into the file that is named, for a program that checks servers.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
 //! Waits by signed transaction that end because the transaction can never be included any more.
 //!
 //! As in `expiry.rs`, the configuration allows six heights after the base block, and the head is
-//! 108, which is not final. All transactions but those of requests are made up, with the public key of their signer.
+//! 108, which is not final. All transactions but those of requests are made up, with the public key
+//! of their signer.
 
 use serde_json::{Value, json};
 

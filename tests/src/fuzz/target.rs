@@ -1,7 +1,7 @@
 //! A target and its inputs: parts of the chain, the shared vectors, and the inputs of campaigns.
 //!
-//! The folders `corpus` and `findings` of a target have a file for each target, with a line of base64
-//! for each input. A finding is below a comment that names the failure.
+//! The folders `corpus` and `findings` of a target have a file for each target, with a line of
+//! base64 for each input. A finding is below a comment that names the failure.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -449,8 +449,8 @@ impl Oracle {
     }
 
     /// Whether no further block can include a transaction with this base block: all of them come
-    /// after the last final one. The chain has no gap, so a canonical block that is kept is followed
-    /// by all others
+    /// after the last final one. The chain has no gap, so a canonical block that is kept is
+    /// followed by all others
     fn is_expired(&self, base: &str) -> bool {
         let base = self.canonical.iter().find(|block| block.hash == base);
         let (Some(base), Some(last_final)) = (base, self.last_final) else { return false };

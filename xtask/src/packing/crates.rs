@@ -34,8 +34,8 @@ pub(super) fn test() -> Result<(), String> {
     let names = packages.published();
     let target = shell::target()?.join("packages");
     run(&mut cargo("fetch --locked"))?;
-    // A change that is not committed yet can be tried too. Cargo would verify a crate by building it
-    // against those of an earlier run, which it keeps under the same version.
+    // A change that is not committed yet can be tried too. Cargo would verify a crate by building
+    // it against those of an earlier run, which it keeps under the same version.
     let mut pack = cargo("package --locked --offline --allow-dirty --no-verify --target-dir");
     pack.arg(&target).args(names.iter().flat_map(|name| ["--package", name]));
     run(&mut pack)?;

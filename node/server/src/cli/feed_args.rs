@@ -64,8 +64,8 @@ pub(crate) struct FollowArgs {
     pub(crate) sources: FeedSourceArgs,
     /// Where an empty store starts
     ///
-    /// `resume` is `--start-margin` heights before the last final block of the feed, `final` is that
-    /// block. A store with blocks continues after its head, whatever is given.
+    /// `resume` is `--start-margin` heights before the last final block of the feed, `final` is
+    /// that block. A store with blocks continues after its head, whatever is given.
     #[arg(
         long,
         value_name = "HEIGHT|final|resume",
