@@ -15,6 +15,7 @@ const CRATES: [&str; 7] = [
     "milepost-redb",
     "milepost-archive",
     "milepost-cassandra",
+    "milepost-follow",
     "milepost-feeds",
     "milepost-practice",
 ];

@@ -1,6 +1,6 @@
 //! A feed of the host's own: a directory to which another process writes `<height>.json`.
 //!
-//! Implements the two functions of a source and follows it until the directory has a file `end`.
+//! Answers as a source and follows it until the directory has a file `end`.
 //! The follower puts the blocks in order and says what is missing; the source only says what there
 //! is. Prints each block that is taken in.
 
@@ -16,12 +16,13 @@ use milepost::endpoint::Engine;
 use milepost::import::ImportSettings;
 use milepost::storage::MemoryStorage;
 use milepost_feeds::{
-    BlockRequest, Fetched, Follower, Settings, Source, SourceError, SourceErrorKind, Start,
+    Ask, FeedSettings, Follower, Pace, Response, Settings, Source, SourceError, SourceErrorKind,
+    Start,
 };
 use {
-    bytes as _, flate2 as _, milepost_practice as _, milepost_redb as _, milepost_testing as _,
-    milepost_testkit as _, reqwest as _, rustls as _, rustls_platform_verifier as _, serde as _,
-    serde_json as _, tar as _, tempfile as _,
+    bytes as _, flate2 as _, milepost_follow as _, milepost_practice as _, milepost_redb as _,
+    milepost_testing as _, milepost_testkit as _, reqwest as _, rustls as _,
+    rustls_platform_verifier as _, serde as _, serde_json as _, tar as _, tempfile as _,
 };
 
 #[cfg(feature = "object-store")]
@@ -41,10 +42,12 @@ impl Directory {
         Ok(heights.iter().min().copied().zip(heights.iter().max().copied()))
     }
 
-    fn read(&self, height: u64) -> Result<Fetched, SourceError> {
+    fn read(&self, height: u64) -> Result<Response, SourceError> {
         match fs::read(self.0.join(format!("{height}.json"))) {
-            Ok(message) => Ok(Fetched::Message(message)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Fetched::Empty),
+            Ok(message) => Ok(Response::Message(message)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Ok(Response::Absent { newest: None })
+            }
             Err(error) => Err(temporary(error)),
         }
     }
@@ -55,20 +58,24 @@ fn temporary(error: impl core::fmt::Display) -> SourceError {
 }
 
 impl Source for Directory {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
-        match self.bounds()? {
-            Some((first, _)) if request.height < first => {
-                Err(SourceError::new(SourceErrorKind::TooLow, "below the first file"))
-            }
-            Some((_, last)) if request.height <= last => self.read(request.height),
-            _ => Err(SourceError::new(SourceErrorKind::TooHigh, "above the last file")),
-        }
+    fn settings(&self) -> FeedSettings {
+        FeedSettings::default().with_requests_per_minute(u32::MAX)
     }
 
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        match self.bounds()? {
-            Some((_, last)) => self.read(last),
-            None => Ok(Fetched::Empty),
+    async fn answer(&self, ask: Ask, _: &Pace) -> Result<Response, SourceError> {
+        match (ask, self.bounds()?) {
+            (Ask::Block(request), Some((first, _))) if request.height < first => {
+                Err(SourceError::new(SourceErrorKind::TooLow, "below the first file"))
+            }
+            (Ask::Block(request), Some((_, last))) if request.height <= last => {
+                self.read(request.height)
+            }
+            (Ask::Block(_), _) => {
+                Err(SourceError::new(SourceErrorKind::TooHigh, "above the last file"))
+            }
+            (Ask::LastFinal | Ask::Head(_), Some((_, last))) => self.read(last),
+            (Ask::ChainId, _) => Ok(Response::ChainId(None)),
+            _ => Ok(Response::Absent { newest: None }),
         }
     }
 }
@@ -81,9 +88,9 @@ async fn follow(
     report: impl Fn(u64, usize),
 ) -> Result<(), Box<dyn core::error::Error + Send + Sync>> {
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-    let source = Directory(directory.clone());
+    let sources = vec![Directory(directory.clone()).into()];
     let start = Start::Height(first);
-    let mut follower = Follower::new(source, start, None, Settings::default());
+    let mut follower = Follower::new(sources, start, None, Settings::default());
     loop {
         let end = async {
             while !directory.join("end").exists() {

@@ -1,11 +1,11 @@
 //! The source of an address: what the command line names is one of these.
 
-use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost_follow::{Ask, FeedSettings, Response, SourceError};
 
-use crate::http::{Budget, Token};
+use crate::http::Token;
 use crate::neardata::NearData;
 use crate::node::Node;
-use crate::source::{BlockRequest, Fetched, Source, SourceError};
+use crate::source::{Pace, Source};
 use crate::url::{FeedKind, FeedUrl};
 
 /// The source that an address names
@@ -19,7 +19,7 @@ pub enum Feed {
 }
 
 impl Feed {
-    /// The source at this address, within a budget or that of its kind
+    /// The source at this address, with a number of requests a minute or that of its kind
     ///
     /// # Errors
     ///
@@ -27,15 +27,23 @@ impl Feed {
     pub fn new(
         url: &FeedUrl,
         token: Option<Token>,
-        budget: Option<Budget>,
+        requests_per_minute: Option<u32>,
     ) -> Result<Self, SourceError> {
-        Ok(match (url.kind, budget) {
-            (FeedKind::NearData, None) => Self::NearData(NearData::new(url, token)?),
-            (FeedKind::NearData, Some(budget)) => {
-                Self::NearData(NearData::with_budget(url, token, budget)?)
+        Ok(match url.kind {
+            FeedKind::NearData => {
+                let feed = NearData::new(url, token)?;
+                Self::NearData(match requests_per_minute {
+                    Some(requests) => feed.with_requests_per_minute(requests),
+                    None => feed,
+                })
             }
-            (FeedKind::Node, None) => Self::Node(Node::new(url, token)?),
-            (FeedKind::Node, Some(budget)) => Self::Node(Node::with_budget(url, token, budget)?),
+            FeedKind::Node => {
+                let node = Node::new(url, token)?;
+                Self::Node(match requests_per_minute {
+                    Some(requests) => node.with_requests_per_minute(requests),
+                    None => node,
+                })
+            }
         })
     }
 
@@ -46,49 +54,20 @@ impl Feed {
             Self::Node(feed) => feed.requests(),
         }
     }
-
-    /// The maximum number of requests in a minute
-    pub const fn requests_per_minute(&self) -> u32 {
-        match self {
-            Self::NearData(feed) => feed.requests_per_minute(),
-            Self::Node(feed) => feed.requests_per_minute(),
-        }
-    }
 }
 
 impl Source for Feed {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
+    fn settings(&self) -> FeedSettings {
         match self {
-            Self::NearData(feed) => feed.block(request).await,
-            Self::Node(feed) => feed.block(request).await,
+            Self::NearData(feed) => feed.settings(),
+            Self::Node(feed) => feed.settings(),
         }
     }
 
-    async fn archive(&self, first: BlockHeight) -> Result<Option<Vec<Vec<u8>>>, SourceError> {
+    async fn answer(&self, ask: Ask, pace: &Pace) -> Result<Response, SourceError> {
         match self {
-            Self::NearData(feed) => feed.archive(first).await,
-            Self::Node(feed) => feed.archive(first).await,
-        }
-    }
-
-    async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
-        match self {
-            Self::NearData(feed) => feed.block_by_hash(hash).await,
-            Self::Node(feed) => feed.block_by_hash(hash).await,
-        }
-    }
-
-    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
-        match self {
-            Self::NearData(feed) => feed.chain_id().await,
-            Self::Node(feed) => feed.chain_id().await,
-        }
-    }
-
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        match self {
-            Self::NearData(feed) => feed.last_final().await,
-            Self::Node(feed) => feed.last_final().await,
+            Self::NearData(feed) => feed.answer(ask, pace).await,
+            Self::Node(feed) => feed.answer(ask, pace).await,
         }
     }
 }

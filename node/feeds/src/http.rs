@@ -1,12 +1,10 @@
-//! HTTP for sources: addresses, requests within a budget, the token.
+//! HTTP for sources: addresses, requests, the token.
 
 mod address;
-mod budget;
 mod client;
 mod http_client;
 mod rpc_client;
 
-pub use budget::Budget;
 pub use client::{HttpResponse, Token};
 pub use http_client::HttpClient;
 pub use rpc_client::{RpcClient, RpcResponse};

@@ -25,7 +25,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time;
 
 use crate::http::{Address, with_tls};
-use crate::message::FeedBlock;
+use milepost_follow::FeedBlock;
 
 /// Maximum size of an object: recent messages have some 2 MB in all
 const MAX_OBJECT: u64 = 64 << 20;

@@ -9,14 +9,17 @@ use core::time::Duration;
 
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
+use milepost_follow::{
+    Ask, BlockRequest, FeedSettings, Finality, Response, SourceError, SourceErrorKind,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{self, Instant};
 
-use crate::http::{Budget, Client, HttpResponse, Token};
-use crate::source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
+use crate::http::{Client, HttpResponse, Token};
+use crate::source::{Pace, Source};
 use crate::url::FeedUrl;
 
 /// The method that serves whole blocks
@@ -37,6 +40,7 @@ const MAX_HOLD: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Node {
     client: Client,
+    requests_per_minute: u32,
     poll_interval: Duration,
     /// The number of the next request, which its response has to have as well
     next_id: AtomicU64,
@@ -102,36 +106,31 @@ fn temporary(detail: impl core::fmt::Display) -> SourceError {
 }
 
 impl Node {
-    /// The node at this address; as a node is the host's own, with a budget of 6000 requests a
-    /// minute, some 800 of which follow a chain
+    /// The node at this address; as a node is the host's own, with 6000 requests a minute, some
+    /// 800 of which follow a chain
     ///
     /// # Errors
     ///
     /// The address is of another kind of feed, a token would be sent in clear text, or TLS cannot
     /// be set up on this machine.
     pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
-        Self::with_budget(url, token, Budget::new(6_000))
-    }
-
-    /// The node at this address, within a budget
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::new`].
-    pub fn with_budget(
-        url: &FeedUrl,
-        token: Option<Token>,
-        budget: Budget,
-    ) -> Result<Self, SourceError> {
         let address = url.node_address(token.is_some())?;
         Ok(Self {
-            client: Client::new(address, token, budget)?,
+            client: Client::new(address, token)?,
+            requests_per_minute: 6_000,
             poll_interval: POLL_INTERVAL,
             next_id: AtomicU64::new(1),
             optimistic: Mutex::new(None),
             finalized: Mutex::new(None),
             turn: Mutex::new(()),
         })
+    }
+
+    /// The same with another number of requests a minute
+    #[must_use]
+    pub const fn with_requests_per_minute(mut self, requests: u32) -> Self {
+        self.requests_per_minute = requests;
+        self
     }
 
     /// The same with another time between two looks at the head of the node; 150 ms by default
@@ -146,11 +145,6 @@ impl Node {
         self.client.requests()
     }
 
-    /// The maximum number of requests in a minute
-    pub const fn requests_per_minute(&self) -> u32 {
-        self.client.requests_per_minute()
-    }
-
     /// The protocol configuration that is in force at a block, as the node writes it; `None` if the
     /// node does not know the block
     ///
@@ -161,7 +155,7 @@ impl Node {
     /// Why there is none, as far as it is known. One attempt is made.
     pub async fn protocol_config(&self, block: CryptoHash) -> Result<Option<String>, SourceError> {
         let params = json!({"block_id": block.to_string()});
-        let (id, body) = self.call(CONFIG_METHOD, &params).await?;
+        let (id, body) = self.call(CONFIG_METHOD, &params, &Pace::unlimited()).await?;
         match result_of(CONFIG_METHOD, id, &body)? {
             Ok(result) => Ok(Some(result.get().to_owned())),
             Err(error) if error.cause.name == "UNKNOWN_BLOCK" => Ok(None),
@@ -170,10 +164,15 @@ impl Node {
     }
 
     /// The body of the response to a call, and its id
-    async fn call(&self, method: &str, params: &Value) -> Result<(u64, Vec<u8>), SourceError> {
+    async fn call(
+        &self,
+        method: &str,
+        params: &Value,
+        pace: &Pace,
+    ) -> Result<(u64, Vec<u8>), SourceError> {
         let id = self.next_id.fetch_add(1, Relaxed);
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let response = self.client.post("", request.to_string().into_bytes()).await?;
+        let response = self.client.post("", request.to_string().into_bytes(), pace).await?;
         let HttpResponse { status, body, retry_after } = response;
         let error = |kind, what: &str| {
             let detail = format!("{method}: {what} (HTTP {status})");
@@ -191,16 +190,21 @@ impl Node {
         }
     }
 
-    /// The block without its shards at a place; `None` if the node does not know it
-    async fn find(&self, place: Value) -> Result<Option<BlockPoint>, SourceError> {
-        let (id, body) = self.call("block", &place).await?;
-        let result = match result_of("block", id, &body)? {
-            Ok(result) => result,
-            Err(error) if error.cause.name == "UNKNOWN_BLOCK" => return Ok(None),
-            Err(error) => return Err(explain("block", &error)),
-        };
-        let view: BlockView<'_> = serde_json::from_str(result.get())
-            .map_err(|error| temporary(format!("block: {error}")))?;
+    /// The text of the block without its shards at a place; `None` if the node does not know it
+    async fn view(&self, place: Value, pace: &Pace) -> Result<Option<String>, SourceError> {
+        let (id, body) = self.call("block", &place, pace).await?;
+        match result_of("block", id, &body)? {
+            Ok(result) => Ok(Some(result.get().to_owned())),
+            Err(error) if error.cause.name == "UNKNOWN_BLOCK" => Ok(None),
+            Err(error) => Err(explain("block", &error)),
+        }
+    }
+
+    /// The height and hash of the block at a place; `None` if the node does not know it
+    async fn find(&self, place: Value, pace: &Pace) -> Result<Option<BlockPoint>, SourceError> {
+        let Some(view) = self.view(place, pace).await? else { return Ok(None) };
+        let view: BlockView<'_> =
+            serde_json::from_str(&view).map_err(|error| temporary(format!("block: {error}")))?;
         let hash = view.header.hash.parse();
         let hash = hash.map_err(|error| temporary(format!("block: header.hash: {error}")))?;
         Ok(Some(BlockPoint { height: view.header.height, hash }))
@@ -211,11 +215,13 @@ impl Node {
         &self,
         finality: Finality,
         height: BlockHeight,
+        pace: &Pace,
     ) -> Result<BlockPoint, SourceError> {
-        let (head, name) = match finality {
-            Finality::Optimistic => (&self.optimistic, "optimistic"),
-            Finality::Final => (&self.finalized, "final"),
+        let head = match finality {
+            Finality::Optimistic => &self.optimistic,
+            Finality::Final => &self.finalized,
         };
+        let name = name(finality);
         // Others that wait for a head are served by the same request.
         let mut head = head.lock().await;
         if let Some(Head { block, seen }) = *head
@@ -223,7 +229,7 @@ impl Node {
         {
             return Ok(block);
         }
-        let block = self.find(json!({"finality": name})).await?;
+        let block = self.find(json!({"finality": name}), pace).await?;
         let block = block.ok_or_else(|| temporary(format!("the node has no {name} block")))?;
         *head = Some(Head { block, seen: Instant::now() });
         Ok(block)
@@ -234,10 +240,11 @@ impl Node {
         &self,
         finality: Finality,
         height: BlockHeight,
+        pace: &Pace,
     ) -> Result<BlockPoint, SourceError> {
         let start = Instant::now();
         loop {
-            let head = self.head(finality, height).await?;
+            let head = self.head(finality, height, pace).await?;
             if head.height >= height {
                 return Ok(head);
             }
@@ -251,12 +258,12 @@ impl Node {
     }
 
     /// The message of the block with this hash
-    async fn message(&self, hash: CryptoHash) -> Result<Vec<u8>, SourceError> {
+    async fn message(&self, hash: CryptoHash, pace: &Pace) -> Result<Response, SourceError> {
         let _turn = self.turn.lock().await;
         let params = json!({"block_hash": hash.to_string()});
-        let (id, body) = self.call(BLOCK_METHOD, &params).await?;
+        let (id, body) = self.call(BLOCK_METHOD, &params, pace).await?;
         match result_of(BLOCK_METHOD, id, &body)? {
-            Ok(result) => Ok(result.get().as_bytes().to_vec()),
+            Ok(result) => Ok(Response::Message(result.get().as_bytes().to_vec())),
             Err(error) => Err(explain(BLOCK_METHOD, &error)),
         }
     }
@@ -312,26 +319,24 @@ fn explain(method: &str, error: &RpcError) -> SourceError {
     SourceError::new(kind, detail)
 }
 
-impl Source for Node {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
+impl Node {
+    async fn block(&self, request: BlockRequest, pace: &Pace) -> Result<Response, SourceError> {
         let BlockRequest { height, finality, .. } = request;
-        let head = self.head_from(finality, height).await?;
+        let head = self.head_from(finality, height, pace).await?;
         let block = if head.height == height {
             Some(head)
         } else {
-            self.find(json!({"block_id": height})).await?
+            self.find(json!({"block_id": height}), pace).await?
         };
         match block {
-            Some(block) if block.height == height => {
-                self.message(block.hash).await.map(Fetched::Message)
-            }
+            Some(block) if block.height == height => self.message(block.hash, pace).await,
             Some(block) => {
                 Err(temporary(format!("block {} in place of block {height}", block.height)))
             }
             None => {
                 // Skipped, or removed: a node keeps the blocks of some epochs.
-                let earliest = self.find(json!({"sync_checkpoint": "earliest_available"})).await?;
-                match earliest {
+                let place = json!({"sync_checkpoint": "earliest_available"});
+                match self.find(place, pace).await? {
                     Some(first) if height < first.height => {
                         let detail = format!(
                             "the node has no block below {}, and block {height} is needed",
@@ -339,18 +344,19 @@ impl Source for Node {
                         );
                         Err(SourceError::new(SourceErrorKind::TooLow, detail))
                     }
-                    _ => Ok(Fetched::Empty),
+                    _ => Ok(Response::Absent { newest: Some(head.height) }),
                 }
             }
         }
     }
 
-    async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
-        self.message(hash).await.map(Some)
-    }
-
-    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
-        let (id, body) = self.call("status", &json!([])).await?;
+    /// The name of the chain; `None` if the node does not say it
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, as far as it is known. One attempt is made.
+    pub async fn chain_id(&self, pace: &Pace) -> Result<Option<String>, SourceError> {
+        let (id, body) = self.call("status", &json!([]), pace).await?;
         let result = match result_of("status", id, &body)? {
             Ok(result) => result,
             // What serves blocks only does not say it.
@@ -361,10 +367,39 @@ impl Source for Node {
             .map_err(|error| temporary(format!("status: {error}")))?;
         Ok(Some(status.chain_id))
     }
+}
 
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        let head = self.head(Finality::Final, BlockHeight::MAX).await?;
-        self.message(head.hash).await.map(Fetched::Message)
+/// The name of a finality in a request
+const fn name(finality: Finality) -> &'static str {
+    match finality {
+        Finality::Optimistic => "optimistic",
+        Finality::Final => "final",
+    }
+}
+
+impl Source for Node {
+    fn settings(&self) -> FeedSettings {
+        FeedSettings::default()
+            .with_requests_per_minute(self.requests_per_minute)
+            .with_blocks_by_hash()
+    }
+
+    async fn answer(&self, ask: Ask, pace: &Pace) -> Result<Response, SourceError> {
+        match ask {
+            Ask::Block(request) => self.block(request, pace).await,
+            Ask::BlockByHash(hash) => self.message(hash, pace).await,
+            Ask::Archive(_) => Ok(Response::Absent { newest: None }),
+            Ask::LastFinal => {
+                let head = self.head(Finality::Final, BlockHeight::MAX, pace).await?;
+                self.message(head.hash, pace).await
+            }
+            Ask::Head(finality) => {
+                let view = self.view(json!({"finality": name(finality)}), pace).await?;
+                let absent = Response::Absent { newest: None };
+                Ok(view.map_or(absent, |view| Response::Message(view.into_bytes())))
+            }
+            Ask::ChainId => self.chain_id(pace).await.map(Response::ChainId),
+        }
     }
 }
 

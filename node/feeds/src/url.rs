@@ -6,8 +6,9 @@
 use core::fmt;
 use core::str::FromStr;
 
+use milepost_follow::{SourceError, SourceErrorKind};
+
 use crate::http::Address;
-use crate::source::{SourceError, SourceErrorKind};
 
 /// The address of a feed
 ///

@@ -13,7 +13,7 @@ mod report;
 use core::time::Duration;
 use std::process::ExitCode;
 
-use milepost_feeds::{Budget, HttpClient, Token};
+use milepost_feeds::{HttpClient, Token};
 use tokio::time::{self, Interval, MissedTickBehavior};
 
 use crate::cli::ConformanceArgs;
@@ -38,7 +38,7 @@ const MAX_FAILURES: usize = 3;
 pub(crate) fn run(args: &ConformanceArgs) -> Result<ExitCode, String> {
     let token = args.token_file.as_deref().map(Token::from_file).transpose()?;
     // The session spaces the requests.
-    let client = HttpClient::new(&args.url, token, Budget::new(u32::MAX))?;
+    let client = HttpClient::new(&args.url, token)?;
     let report = serve::runtime(Some(1))?.block_on(compare(client, args))?;
     print_line(report.to_json(&args.url));
     Ok(if report.differs() { ExitCode::from(1) } else { ExitCode::SUCCESS })

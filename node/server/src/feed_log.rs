@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use milepost_feeds::{Event, Finality};
+use milepost_feeds::{ChangeReason, Event, Finality};
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
@@ -71,12 +71,12 @@ impl FeedLog {
                 }
                 debug!("feed: {event:?}");
             }
-            Event::Retry { delay, detail, source, status, .. } => {
-                let url = url(source);
-                debug!("{url}: {detail}; again in {} ms", delay.as_millis());
+            Event::Failed { delay, detail, feed, status, .. } => {
+                let url = url(feed);
+                debug!("{url}: {detail}; again in {delay} ms");
                 let is_refusal = matches!(status, Some(401 | 403));
-                if is_refusal && !state.refusing.contains(source) {
-                    state.refusing.push(*source);
+                if is_refusal && !state.refusing.contains(feed) {
+                    state.refusing.push(*feed);
                     warn!("{url}: {detail}");
                 }
                 state.first_failures = state.first_failures.saturating_add(1);
@@ -89,15 +89,40 @@ impl FeedLog {
                 let last =
                     state.failure.take().map(|detail| format!("; the last failure: {detail}"));
                 let last = last.unwrap_or_default();
-                warn!("the feed has had no new block for {} s{last}", silence.as_secs());
+                error!("no feed has had a new block for {} s{last}", silence / 1_000);
             }
             Event::Thawed => {
                 state.failure = None;
+                // A feed that refuses again is logged again.
+                state.refusing.clear();
                 info!("the feed has new blocks again");
             }
-            Event::SourceChanged { source, .. } => info!("the first feed is now {}", url(source)),
-            Event::SourceRefused { source, detail, .. } => {
-                error!("{} {detail}; it is not asked again", url(source));
+            Event::FeedChanged { feed, from, reason, .. } => {
+                let (url, from) = (url(feed), url(from));
+                match reason {
+                    ChangeReason::Silent { silence, .. } => info!(
+                        "{url} is followed now: {from} has had no new block for {} s",
+                        silence / 1_000
+                    ),
+                    ChangeReason::Behind { heights, .. } => {
+                        info!("{url} is followed now: {from} is behind by {heights} heights");
+                    }
+                    ChangeReason::Failed { detail, .. } => {
+                        info!("{url} is followed now: {from} fails: {detail}");
+                    }
+                    _ => info!("{url} is followed again: it is well"),
+                }
+            }
+            Event::OtherChain { feed, detail, .. } => {
+                error!("{} {detail}; it is compared again each minute", url(feed));
+            }
+            Event::Missing { height, hash, .. } => {
+                error!(
+                    "no feed has block {height} {hash}, and the next block names it: --skip {height} gives it up"
+                );
+            }
+            Event::StartsLater { asked, first, .. } => {
+                info!("the feed has no block at {asked}: the first is {first}");
             }
             event => debug!("feed: {event:?}"),
         }

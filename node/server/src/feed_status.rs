@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use milepost_feeds::{Event, Feed, Finality};
+use milepost_feeds::{Event, Feed, Finality, Source as _};
 
 use crate::metrics::{family, sample};
 use crate::served_feed::ServedFeed;
@@ -96,9 +96,9 @@ impl FeedStatus {
     pub(crate) fn observe(&self, event: &Event) {
         let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Relaxed);
         match event {
-            Event::Fetched { height, bytes, finality, source, .. } => {
-                self.newest_source.store(*source, Relaxed);
-                if let Some((_, counts)) = self.sources.get(*source) {
+            Event::Fetched { height, bytes, finality, feed, .. } => {
+                self.newest_source.store(*feed, Relaxed);
+                if let Some((_, counts)) = self.sources.get(*feed) {
                     add(&counts.blocks, 1);
                     add(&counts.bytes, *bytes as u64);
                 }
@@ -107,8 +107,8 @@ impl FeedStatus {
                 add(&self.bytes, *bytes as u64);
                 self.seen.fetch_max(*height, Relaxed);
             }
-            Event::Retry { status, source, .. } => {
-                if let Some((_, counts)) = self.sources.get(*source) {
+            Event::Failed { status, feed, .. } => {
+                if let Some((_, counts)) = self.sources.get(*feed) {
                     add(&counts.failures, 1);
                 }
                 let position = |status: &u16| {
@@ -212,7 +212,7 @@ impl FeedStatus {
             ("feed_skipped_heights_total", "Heights without a block", &self.skipped),
             (
                 "feed_links_broken_total",
-                "Blocks without their parent, after which the final chain was taken",
+                "Blocks without their parent, which was asked for",
                 &self.broken,
             ),
         ];
@@ -222,7 +222,7 @@ impl FeedStatus {
         }
         let limit = "feed_requests_per_minute_limit";
         family(out, limit, "gauge", "Maximum number of requests to the feed in a minute");
-        let limits = feeds().map(|feed| u64::from(feed.requests_per_minute()));
+        let limits = feeds().map(|feed| u64::from(feed.settings().requests_per_minute));
         sample(out, limit, "", limits.sum::<u64>());
         self.sources_text(out);
     }

@@ -3,14 +3,16 @@
 //! Blocks are read, imported and committed while the next are fetched. A server that is killed
 //! continues after its last commit, which takes in one block or, far behind, several. Feeds after
 //! the first one are asked where it fails. What only a person can repair ends the server with a
-//! sentence: a feed of another chain, a feed that contradicts what was final, a block that cannot
-//! be stored.
+//! sentence: feeds of another chain, feeds that refuse this client at the first start, a block that
+//! cannot be stored.
 
 use alloc::sync::Arc;
+use core::hash::BuildHasher as _;
 use core::iter;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::env;
+use std::hash::RandomState;
 use std::sync::{Mutex, PoisonError};
 
 use milepost::ErrorKind;
@@ -19,8 +21,8 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    BlockRequest, Budget, Event, Feed, FeedBlock, FeedUrl, Fetched, Finality, FollowError,
-    FollowErrorKind, Follower, ImportError, Node, RpcClient, Settings, Source, SourceErrorKind,
+    Ask, BlockRequest, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
+    Follower, ImportError, Node, Pace, Response, RpcClient, Settings, Source, SourceErrorKind,
     Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -78,7 +80,7 @@ impl FeedSources {
             if urls[..index].contains(url) {
                 return Err(format!("--follow {url} is given twice"));
             }
-            let feed = Feed::new(url, token.take(), args.feed_requests.map(Budget::new));
+            let feed = Feed::new(url, token.take(), args.feed_requests);
             let feed = Arc::new(feed.map_err(|error| error.to_string())?);
             let chain_id = url.chain_id();
             let known = sources.iter().find_map(|source: &FeedSource| source.chain_id);
@@ -109,6 +111,8 @@ pub(crate) struct Follow {
     sources: Vec<FeedSource>,
     start: Start,
     start_margin: u64,
+    /// A height that no feed has
+    skip: Option<BlockHeight>,
     until: Option<BlockHeight>,
     track_shards: TrackedShards,
     upstream: Option<Node>,
@@ -152,6 +156,7 @@ impl Follow {
             sources,
             start,
             start_margin,
+            skip: args.skip,
             until,
             track_shards,
             upstream,
@@ -173,9 +178,9 @@ impl Follow {
     ) -> Result<Self, String> {
         let sources = feeds.sources.clone();
         let mut start = heights.start().saturating_sub(heights_before);
-        let request = BlockRequest::new(start, Finality::Final);
+        let ask = Ask::Block(BlockRequest::new(start, Finality::Final));
         if let Some(first) = sources.first()
-            && let Err(error) = first.feed.block(request).await
+            && let Err(error) = first.feed.answer(ask, &Pace::unlimited()).await
             && error.kind == SourceErrorKind::TooLow
         {
             start = *heights.start();
@@ -186,6 +191,7 @@ impl Follow {
             sources,
             start: Start::Height(start),
             start_margin: 0,
+            skip: None,
             until: Some(*heights.end()),
             track_shards,
             upstream: upstream(&feeds.upstreams)?,
@@ -244,11 +250,11 @@ impl Follow {
                 return Err(Failure::chains_differ(place, stored, upstream, &other));
             }
         }
-        let mut feeds = sources.into_iter().map(|source| source.feed);
-        let Some(first) = feeds.next() else { return Ok(()) };
+        let feeds: Vec<Arc<Feed>> = sources.into_iter().map(|source| source.feed).collect();
+        let Some(first) = feeds.first() else { return Ok(()) };
         let url = urls.join(", or else ");
         if let (None, None, None) = (of_feed, &upstream, chain.head) {
-            compare_with_archive(&first, &url, stored_name.as_ref(), &service).await?;
+            compare_with_archive(first, &url, stored_name.as_ref(), &service).await?;
         }
         if let (Some(until), Some(head)) = (until, chain.head)
             && head.height >= until
@@ -280,6 +286,7 @@ impl Follow {
         let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
         let settings = Settings::default()
             .with_start_margin(start_margin)
+            .with_seed(RandomState::new().hash_one(0))
             .with_track_shards(self.track_shards);
         let name = stored_name.as_ref().map(|(_, name)| name.as_str()).or(of_feed);
         let settings = match name {
@@ -287,11 +294,16 @@ impl Follow {
             None => settings,
         };
         let observing = Arc::clone(&service);
-        let settings = settings.with_observer(move |event| {
+        let settings = match self.skip {
+            Some(height) => settings.with_skip(height),
+            None => settings,
+        };
+        let follower = Follower::new(feeds, start, stored, settings).with_observer(move |event| {
             log.observe(&event);
-            if let Event::Fetched { duration, source, .. } = event {
+            if let Event::Fetched { duration, feed, .. } = event {
+                let duration = Duration::from_millis(duration);
                 observing.metrics.block_step(BlockStep::Fetch, duration);
-                observing.verifier().set_source(source);
+                observing.verifier().set_source(feed);
             }
             observed.observe(&event);
             if let Event::CatchUp { first, until: head, .. } = event {
@@ -300,8 +312,6 @@ impl Follow {
                 *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
             }
         });
-        let follower = Follower::shared(first, start, stored, settings);
-        let follower = feeds.fold(follower, Follower::with_fallback);
         let (sender, mut receiver) = mpsc::channel::<FeedBlock>(1);
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
@@ -371,11 +381,11 @@ pub(crate) type Importing = JoinHandle<Option<Result<(), ImportError<FeedBlock>>
 /// The name of the chain of a node, `None` inside if it does not say it; asks until there is an
 /// answer, or the service shuts down
 async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
-    let mut is_logged = false;
+    let (mut is_logged, pace) = (false, Pace::unlimited());
     loop {
         let answer = tokio::select! {
             () = service.shutdown_signal() => return None,
-            answer = node.chain_id() => answer,
+            answer = node.chain_id(&pace) => answer,
         };
         match answer {
             Ok(name) => return Some(name),
@@ -403,7 +413,8 @@ async fn compare_with_archive(
     stored_name: Option<&(String, String)>,
     service: &Arc<Service>,
 ) -> Result<(), Failure> {
-    if let (Some((place, stored)), Ok(Some(other))) = (stored_name, feed.chain_id().await) {
+    let name = feed.answer(Ask::ChainId, &Pace::unlimited()).await;
+    if let (Some((place, stored)), Ok(Response::ChainId(Some(other)))) = (stored_name, name) {
         let feed = format!("--follow {url}");
         return match other == *stored {
             true => Ok(()),
@@ -435,13 +446,14 @@ async fn compare_with_archive(
 /// The hash of the final block that a feed has at a height; `None` if it has none there
 async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<String> {
     let mut is_logged = false;
+    let (ask, pace) = (Ask::Block(BlockRequest::new(height, Finality::Final)), Pace::unlimited());
     loop {
         let answer = tokio::select! {
             () = service.shutdown_signal() => return None,
-            answer = feed.block(BlockRequest::new(height, Finality::Final)) => answer,
+            answer = feed.answer(ask, &pace) => answer,
         };
         match answer {
-            Ok(Fetched::Message(message)) => {
+            Ok(Response::Message(message)) => {
                 // Reading from memory cannot fail.
                 return json_scan::value_at(&message[..], &["block", "header", "hash"]).ok()?;
             }
@@ -451,7 +463,7 @@ async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<
                     is_logged = true;
                 }
             }
-            Ok(Fetched::Empty) | Err(_) => return None,
+            Ok(_) | Err(_) => return None,
         }
         tokio::select! {
             () = service.shutdown_signal() => return None,

@@ -12,6 +12,7 @@ mod lake;
 mod node;
 mod practice_node;
 mod server;
+mod source;
 
 pub use answer::{Feed, FeedResponse, Transfer};
 pub use chain::FeedChain;

@@ -12,9 +12,10 @@ const ENGINE: [&str; 12] = [
 
 /// Which crates of ours a crate is built of: all that are published, and all of the node
 #[rustfmt::skip]
-const CRATES: [(&str, &[&str]); 14] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("protocol", &[]),
     ("core", &["milepost-protocol"]),
+    ("follow", &["milepost"]),
     ("stores/redb", &["milepost"]),
     ("practice", &["milepost"]),
     ("wasm", &["milepost"]),
@@ -22,11 +23,11 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("ffi", &["milepost", "milepost-redb"]),
     ("node/archive", &["milepost"]),
     ("node/cassandra", &["milepost"]),
-    ("node/feeds", &["milepost"]),
+    ("node/feeds", &["milepost", "milepost-follow"]),
     ("node/server", &["milepost", "milepost-redb", "milepost-practice", "milepost-archive",
         "milepost-cassandra", "milepost-feeds"]),
     ("node/testing", &["milepost", "milepost-redb", "milepost-practice", "milepost-testkit",
-        "milepost-tests", "milepost-archive"]),
+        "milepost-tests", "milepost-archive", "milepost-follow"]),
     ("node/benches", &["milepost", "milepost-redb", "milepost-practice", "milepost-testkit",
         "milepost-benches", "milepost-archive", "milepost-feeds", "milepost-testing"]),
     ("node/fuzz", &["milepost-tests", "milepost-server", "milepost-testing"]),

@@ -22,6 +22,7 @@ const USED: [&str; 7] = [
     "milepost",
     "milepost-archive",
     "milepost-cassandra",
+    "milepost-follow",
     "milepost-feeds",
     "milepost-practice",
     "milepost-protocol",

@@ -21,9 +21,10 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time;
 
+use milepost_follow::{SourceError, SourceErrorKind};
+
 use super::address::{Address, is_loopback};
-use super::budget::Budget;
-use crate::source::{SourceError, SourceErrorKind};
+use crate::source::Pace;
 
 /// Maximum size of a body after decompression: recent messages have some 2 MB
 const MAX_BODY: usize = 64 << 20;
@@ -92,7 +93,6 @@ pub(crate) struct Client {
     http: reqwest::Client,
     address: Address,
     token: Option<Token>,
-    budget: Budget,
     requests: AtomicU64,
 }
 
@@ -104,7 +104,7 @@ pub struct HttpResponse {
     pub status: u16,
     /// The whole body, at most 64 MiB
     pub body: Vec<u8>,
-    /// How long the server asks to be left alone, which the client does
+    /// How long the server asks to be left alone
     pub retry_after: Option<Duration>,
 }
 
@@ -148,22 +148,14 @@ pub(super) fn new_http(address: &Address) -> Result<reqwest::Client, SourceError
 }
 
 impl Client {
-    pub(crate) fn new(
-        address: &Address,
-        token: Option<Token>,
-        budget: Budget,
-    ) -> Result<Self, SourceError> {
+    pub(crate) fn new(address: &Address, token: Option<Token>) -> Result<Self, SourceError> {
         let http = new_http(address)?;
         let requests = AtomicU64::new(0);
-        Ok(Self { http, address: address.clone(), token, budget, requests })
+        Ok(Self { http, address: address.clone(), token, requests })
     }
 
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Relaxed)
-    }
-
-    pub(crate) const fn requests_per_minute(&self) -> u32 {
-        self.budget.per_minute()
     }
 
     /// The response to a GET of this path, after redirects
@@ -171,8 +163,9 @@ impl Client {
         &self,
         path: &str,
         bypass_caches: bool,
+        pace: &Pace,
     ) -> Result<HttpResponse, SourceError> {
-        self.fetch_from(self.address.join(path), path, bypass_caches).await
+        self.fetch_from(self.address.join(path), path, bypass_caches, pace).await
     }
 
     /// The response to a POST of this body, declared as JSON; redirects are not followed
@@ -180,11 +173,12 @@ impl Client {
         &self,
         path: &str,
         body: Vec<u8>,
+        pace: &Pace,
     ) -> Result<HttpResponse, SourceError> {
         let address = Url::parse(&self.address.join(path)).map_err(temporary)?;
         let request = self.http.post(address.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        self.send(request, &address).await.map(|(_, response)| response)
+        self.send(request, &address, pace).await.map(|(_, response)| response)
     }
 
     /// The response to a GET of this address, after redirects; errors name the path
@@ -193,6 +187,7 @@ impl Client {
         address: String,
         path: &str,
         bypass_caches: bool,
+        pace: &Pace,
     ) -> Result<HttpResponse, SourceError> {
         let mut address = Url::parse(&address).map_err(temporary)?;
         for _ in 0..=MAX_REDIRECTS {
@@ -200,7 +195,7 @@ impl Client {
             if bypass_caches {
                 request = request.header(CACHE_CONTROL, "no-cache");
             }
-            let (location, response) = self.send(request, &address).await?;
+            let (location, response) = self.send(request, &address, pace).await?;
             match location {
                 Some(location) => address = self.redirect(&address, location.as_ref())?,
                 None => return Ok(response),
@@ -214,18 +209,15 @@ impl Client {
         &self,
         mut request: RequestBuilder,
         address: &Url,
+        pace: &Pace,
     ) -> Result<(Option<Option<HeaderValue>>, HttpResponse), SourceError> {
         if let Some(Token(token)) = self.token.as_ref().filter(|_| self.address.trusts(address)) {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        self.budget.acquire().await;
+        pace.acquire().await;
         self.requests.fetch_add(1, Relaxed);
         let exchange = time::timeout(TIMEOUT, exchange(request));
-        let (location, response) = exchange.await.map_err(|_| temporary("timeout"))??;
-        if let Some(pause) = response.retry_after {
-            self.budget.pause(pause);
-        }
-        Ok((location, response))
+        exchange.await.map_err(|_| temporary("timeout"))?
     }
 
     /// The address that a redirect leads to
@@ -304,7 +296,7 @@ mod tests {
         let token = Token::new(" secret-key\n").unwrap();
         assert_eq!(token.0, "Bearer secret-key");
         let address = Address::parse("https://feed.example").unwrap();
-        let client = Client::new(&address, Some(token.clone()), Budget::default()).unwrap();
+        let client = Client::new(&address, Some(token.clone())).unwrap();
         for text in [format!("{token:?}"), format!("{:?}", token.0), format!("{client:?}")] {
             assert!(!text.contains("secret"), "{text}");
         }

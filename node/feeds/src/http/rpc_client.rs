@@ -7,11 +7,11 @@ use core::fmt;
 use core::time::Duration;
 
 use bytes::Bytes;
+use milepost_follow::{SourceError, SourceErrorKind};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 
 use super::client::{Token, http_error, new_http, retry_after};
-use crate::source::{SourceError, SourceErrorKind};
 use crate::url::FeedUrl;
 
 /// A node that JSON-RPC requests are forwarded to

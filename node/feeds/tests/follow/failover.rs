@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use milepost_feeds::{
-    BlockRequest, Fetched, FollowErrorKind, Follower, Settings, Source, SourceError,
+    Ask, FeedSettings, FollowErrorKind, Follower, Pace, Response, Settings, Source, SourceError,
     SourceErrorKind, Start,
 };
 use milepost_practice::Settings as ChainSettings;
@@ -13,12 +13,14 @@ use milepost_testing::feed::Faults;
 use crate::support::{Events, Host, MemorySource, Quiet, chain_settings, feed, quiet, within};
 
 /// Follows sources from their first block to the head of the quiet feed
-async fn follow<S: Source>(sources: Vec<Arc<S>>, expected: &Quiet, settings: Settings) -> Host {
+async fn follow<S: Source>(
+    sources: Vec<Arc<S>>,
+    expected: &Quiet,
+    events: &Events,
+    settings: Settings,
+) -> Host {
     let start = Start::Height(expected.first);
-    let mut sources = sources.into_iter();
-    let first = sources.next().expect("one source at least");
-    let follower = Follower::shared(first, start, None, settings);
-    let mut follower = sources.fold(follower, Follower::with_fallback);
+    let mut follower = events.follower(sources, start, None, settings);
     let mut host = Host::default();
     let limit = Duration::from_millis(expected.heights * 1_000) + Duration::from_secs(1_200);
     within(limit, async {
@@ -59,31 +61,29 @@ enum Behaviour {
 }
 
 impl Source for Bad {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
-        let fetched = self.feed.block(request).await?;
-        let Fetched::Message(message) = &fetched else { return Ok(fetched) };
+    fn settings(&self) -> FeedSettings {
+        self.feed.settings()
+    }
+
+    async fn answer(&self, ask: Ask, pace: &Pace) -> Result<Response, SourceError> {
+        if let (Behaviour::Named(name), Ask::ChainId) = (self.fault, ask) {
+            return Ok(Response::ChainId(Some(name.to_owned())));
+        }
+        let answer = self.feed.answer(ask, pace).await?;
+        let (Ask::Block(request), Response::Message(message)) = (ask, &answer) else {
+            return Ok(answer);
+        };
         match self.fault {
-            Behaviour::Missing if request.height % 10 == 3 => Ok(Fetched::Empty),
+            Behaviour::Missing if request.height % 10 == 3 => Ok(Response::Absent { newest: None }),
             Behaviour::Incomplete if request.height % 10 == 7 => {
                 let end = message.windows(9).position(|part| part == br#""shards":"#).unwrap();
-                Ok(Fetched::Message([&message[..end], br#""shards":[]}"#].concat()))
+                Ok(Response::Message([&message[..end], br#""shards":[]}"#].concat()))
             }
             Behaviour::Denied if request.height % 100 > 40 => {
                 Err(SourceError::new(SourceErrorKind::PermissionDenied, "the key has expired"))
             }
-            _ => Ok(fetched),
+            _ => Ok(answer),
         }
-    }
-
-    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
-        Ok(match self.fault {
-            Behaviour::Named(name) => Some(name.to_owned()),
-            _ => None,
-        })
-    }
-
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        self.feed.last_final().await
     }
 }
 
@@ -103,15 +103,16 @@ async fn sources_that_are_bad_at_other_times_end_in_the_rows_of_a_quiet_feed() {
             stalls: vec![(5_000, 9_000)],
             ..Faults::all(!seed)
         };
-        let settings = events.settings(seed).with_return_after(Duration::from_secs(20));
+        let settings = Settings::default().with_seed(seed);
+        let settings = settings.with_return_after(Duration::from_secs(20));
         let sources = vec![source(&chain, one), source(&chain, other)];
-        let host = follow(sources, &expected, settings).await;
+        let host = follow(sources, &expected, &events, settings).await;
         assert!(host.rows() == expected.host.rows(), "seed {seed}: the rows differ");
     }
-    for name in ["changed", "frozen", "thawed", "retries"] {
+    for name in ["changed", "failed", "broken"] {
         assert!(events.count(name) >= 4, "{name}: {}", events.count(name));
     }
-    assert_eq!(events.count("refused"), 0);
+    assert_eq!(events.count("other chains"), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +123,7 @@ async fn a_feed_that_stands_still_is_left_for_one_that_goes_on() {
     let stalled = Faults { stalls: vec![(20_000, u64::MAX)], ..Faults::default() };
     let sources = vec![source(&chain, stalled), source(&chain, Faults::default())];
     let events = Events::default();
-    let host = follow(sources, &expected, events.settings(84)).await;
+    let host = follow(sources, &expected, &events, Settings::default()).await;
     assert!(host.rows() == expected.host.rows(), "the rows differ");
     assert!(events.count("changed") > 0, "it was not left");
 }
@@ -138,8 +139,8 @@ async fn what_one_source_lacks_comes_from_another() {
         let expected = quiet(chain.clone(), 200);
         let bad = |fault| Arc::new(Bad { feed: source(&chain, Faults::default()), fault });
         let events = Events::default();
-        let settings = events.settings(85);
-        let host = follow(vec![bad(fault), bad(other)], &expected, settings).await;
+        let sources = vec![bad(fault), bad(other)];
+        let host = follow(sources, &expected, &events, Settings::default()).await;
         assert!(host.rows() == expected.host.rows(), "the rows differ");
     }
 }
@@ -154,16 +155,14 @@ async fn a_source_of_another_chain_is_not_believed() {
     let sources = vec![source(&chain, out), other];
     // The first one to have a final block says which chain it is.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let host = follow(sources, &expected, events.settings(86)).await;
+    let host = follow(sources, &expected, &events, Settings::default()).await;
     assert!(host.rows() == expected.host.rows(), "the rows differ");
-    assert_eq!(events.count("refused"), 1);
+    assert_eq!(events.count("other chains"), 1);
 
     // A store says which chain it is: here neither feed is of it.
     let others = [88, 89].map(|seed| source(&chain_settings(seed), Faults::default()));
-    let [first, second] = others;
     let stored = host.stored();
-    let mut follower =
-        Follower::shared(first, Start::Resume, stored, Settings::default()).with_fallback(second);
+    let mut follower = Follower::new(others.into(), Start::Resume, stored, Settings::default());
     let error = within(Duration::from_secs(3_600), follower.next()).await.unwrap_err();
     assert_eq!(error.kind, FollowErrorKind::OtherChain, "{error}");
     for number in ["feed 1", "feed 2"] {
@@ -173,23 +172,31 @@ async fn a_source_of_another_chain_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_for_good_ends_the_follower_when_all_sources_have_it() {
+async fn sources_that_refuse_the_client_end_a_start_and_no_follower_that_has_begun() {
     let chain = chain_settings(90);
-    let bad = || {
-        let feed = source(&chain, Faults::default());
-        Arc::new(Bad { feed, fault: Behaviour::Denied })
+    let events = Events::default();
+    let follower = |first| {
+        let bad = || {
+            let feed = source(&chain, Faults::default());
+            Arc::new(Bad { feed, fault: Behaviour::Denied })
+        };
+        let sources = vec![bad(), bad()];
+        events.follower(sources, Start::Height(first), None, Settings::default())
     };
-    let start = Start::Height(chain.genesis_height);
-    let mut follower =
-        Follower::shared(bad(), start, None, Settings::default()).with_fallback(bad());
-    let error = within(Duration::from_secs(3_600), async {
+    let error = follower(chain.genesis_height + 41).next().await.unwrap_err();
+    assert_eq!(error.kind, FollowErrorKind::PermissionDenied);
+    // The first blocks are there; then both are asked again for as long as it takes.
+    let mut follower = follower(chain.genesis_height);
+    let followed = tokio::time::timeout(Duration::from_secs(3_600), async {
         loop {
-            if let Err(error) = follower.next().await {
-                return error;
-            }
+            follower.next().await.unwrap();
         }
     });
-    assert_eq!(error.await.kind, FollowErrorKind::PermissionDenied);
+    assert!(followed.await.is_err());
+    let head = follower.head().unwrap();
+    assert_eq!(head.height, chain.genesis_height + 40);
+    // Each feed once a minute and when it is asked for its head, which nobody waits for.
+    assert!(events.count("failed") < 1_000, "{}", events.count("failed"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,14 +213,15 @@ async fn a_source_that_names_another_chain_is_refused_before_its_first_block() {
         bad(&chain, Behaviour::Named("practice")),
         bad(&chain, Behaviour::None),
     ];
-    let host = follow(sources, &expected, events.settings(90).with_chain_id("practice")).await;
+    let host =
+        follow(sources, &expected, &events, Settings::default().with_chain_id("practice")).await;
     assert!(host.rows() == expected.host.rows(), "the rows differ");
-    assert_eq!(events.count("refused"), 1);
+    assert_eq!(events.count("other chains"), 1);
 
     // Without a name for the chain, any source is believed.
     let named = || bad(&other, Behaviour::Named("practice-2"));
     let first = |settings| {
-        let mut follower = Follower::shared(named(), Start::LastFinal, None, settings);
+        let mut follower = Follower::new(vec![named()], Start::LastFinal, None, settings);
         async move { within(Duration::from_secs(60), follower.next()).await }
     };
     assert!(first(Settings::default()).await.is_ok());

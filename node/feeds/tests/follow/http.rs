@@ -1,10 +1,11 @@
 //! The neardata source over sockets.
 
+use alloc::sync::Arc;
 use core::time::Duration;
 use std::time::Instant;
 
 use milepost::primitives::CryptoHash;
-use milepost_feeds::{Budget, FollowErrorKind, Follower, NearData, Settings, Start, Token};
+use milepost_feeds::{FollowErrorKind, Follower, NearData, Settings, Start, Token};
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
 use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 
@@ -36,21 +37,22 @@ fn server(seed: u64, faults: Faults, token: Option<&'static str>) -> FeedServer 
     FeedServer::start(feed).expect("a port")
 }
 
-fn source(server: &FeedServer, token: Option<&str>) -> NearData {
+fn source(server: &FeedServer, token: Option<&str>) -> Arc<NearData> {
     let url = server.url().parse().unwrap();
     let token = token.map(|token| Token::new(token).unwrap());
-    NearData::with_budget(&url, token, Budget::new(100_000)).unwrap()
+    Arc::new(NearData::new(&url, token).unwrap().with_requests_per_minute(100_000))
 }
 
 /// The canonical blocks up to this number, as a follower hands them out
-async fn follow(source: NearData, settings: Settings, seed: u64, count: usize) {
+async fn follow(source: Arc<NearData>, events: &Events, seed: u64, count: usize) {
     let messages = messages(seed);
     let expected: Vec<CryptoHash> =
         messages.iter().filter(|it| !it.abandoned).map(|it| it.hash).take(count).collect();
     let start = Start::Height(messages[0].height);
     // Short waits, so that the test does not wait.
+    let settings = Settings::default().with_seed(seed);
     let settings = settings.with_retry(Duration::from_millis(5), Duration::from_millis(50));
-    let mut follower = Follower::new(source, start, None, settings);
+    let mut follower = events.follower(vec![source], start, None, settings);
     let mut found: Vec<CryptoHash> = Vec::new();
     while !found.contains(expected.last().unwrap()) {
         let block = follower.next().await.unwrap();
@@ -78,19 +80,18 @@ async fn faults_of_the_transport_are_overcome() {
         ..Faults::all(3)
     };
     let server = server(3, faults, None);
-    follow(source(&server, None), events.settings(3), 3, 150).await;
-    assert!(events.count("retries") > 10, "{}", events.count("retries"));
+    follow(source(&server, None), &events, 3, 150).await;
+    assert!(events.count("failed") > 10, "{}", events.count("failed"));
 }
 
 #[tokio::test]
 async fn the_token_goes_along_with_redirects_of_the_feed() {
     let faults = Faults { redirects: 500, ..Faults::default() };
     let server = server(4, faults, Some("key-of-a-test"));
-    follow(source(&server, Some("key-of-a-test")), Settings::default(), 4, 20).await;
-    let refused = Follower::new(source(&server, None), Start::LastFinal, None, Settings::default())
-        .next()
-        .await
-        .unwrap_err();
+    follow(source(&server, Some("key-of-a-test")), &Events::default(), 4, 20).await;
+    let sources = vec![source(&server, None)];
+    let mut follower = Follower::new(sources, Start::LastFinal, None, Settings::default());
+    let refused = follower.next().await.unwrap_err();
     assert_eq!(refused.kind, FollowErrorKind::PermissionDenied);
     assert!(refused.detail.contains("the feed refuses the token"), "{refused}");
 }
@@ -101,21 +102,21 @@ async fn the_token_does_not_go_to_another_host() {
     let faults = Faults { host_redirects: 1000, ..Faults::default() };
     let server = server(4, faults, Some("key-of-a-test"));
     let source = source(&server, Some("key-of-a-test"));
-    let follower = Follower::new(source, Start::LastFinal, None, Settings::default()).next().await;
-    assert_eq!(follower.unwrap_err().kind, FollowErrorKind::PermissionDenied);
+    let mut follower = Follower::new(vec![source], Start::LastFinal, None, Settings::default());
+    assert_eq!(follower.next().await.unwrap_err().kind, FollowErrorKind::PermissionDenied);
 }
 
 #[tokio::test]
 async fn retry_after_is_obeyed() {
     let faults = Faults { limit: Some(3), ..Faults::default() };
     let server = server(5, faults, None);
-    // The first request and its redirect, one block, and then 429 with 5 s.
+    // The last final block and its redirect, three blocks at once, and then 429 with 5 s.
     let mut follower =
-        Follower::new(source(&server, None), Start::Height(0), None, Settings::default());
+        Follower::new(vec![source(&server, None)], Start::Height(0), None, Settings::default());
     let start = Instant::now();
     let next = tokio::time::timeout(Duration::from_secs(4), follower.next()).await;
     assert!(next.is_err(), "{next:?}");
-    assert!(server.feed().requests() <= 7, "{} requests", server.feed().requests());
+    assert!(server.feed().requests() <= 9, "{} requests", server.feed().requests());
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
@@ -123,12 +124,11 @@ async fn retry_after_is_obeyed() {
 async fn a_feed_that_does_not_listen_is_asked_again() {
     let url = "neardata+http://127.0.0.1:9".parse().unwrap();
     let events = Events::default();
-    let source = NearData::new(&url, None).unwrap();
-    let settings = events.settings(1);
-    let mut follower = Follower::new(source, Start::LastFinal, None, settings);
+    let sources = vec![Arc::new(NearData::new(&url, None).unwrap())];
+    let mut follower = events.follower(sources, Start::LastFinal, None, Settings::default());
     let next = tokio::time::timeout(Duration::from_secs(3), follower.next()).await;
     assert!(next.is_err(), "{next:?}");
-    assert!((2..8).contains(&events.count("retries")), "{}", events.count("retries"));
+    assert!((2..8).contains(&events.count("failed")), "{}", events.count("failed"));
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn catching_up_takes_ten_blocks_at_a_time() {
         while server.feed().last(true).is_none_or(|last| last < late) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        follow(source(&server, None), Settings::default(), seed, 200).await;
+        follow(source(&server, None), &Events::default(), seed, 200).await;
         let (archives, requests) = (server.feed().archives(), server.feed().requests());
         assert!(archives >= 15, "{archives} archives");
         assert!(requests < most, "{requests} requests");

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::{env, fs};
 
 use milepost::import::Retention;
-use milepost_feeds::{Follower, Start};
+use milepost_feeds::{Settings, Start};
 use milepost_practice::{Practice, Settings as ChainSettings};
 use milepost_testing::feed::{Faults, Feed, FeedChain};
 
@@ -45,8 +45,9 @@ async fn a_long_time_is_followed() {
     let messages = iter::repeat_with(move || practice.next_message());
     let feed = Feed::new(FeedChain::new(messages, first, 1_000), Faults::all(seed));
     let feed = Arc::new(feed);
-    let source = MemorySource(Arc::clone(&feed));
-    let mut follower = Follower::new(source, Start::Height(first), None, events.settings(seed));
+    let source = Arc::new(MemorySource(Arc::clone(&feed)));
+    let follower_settings = Settings::default().with_seed(seed);
+    let mut follower = events.follower(vec![source], Start::Height(first), None, follower_settings);
     let (mut expected, mut followed) = (Canonical::new(settings, host()), host());
     let (mut last, mut memory, mut chain_millis) = (first, Vec::new(), 0);
     for point in 1..=POINTS {
@@ -80,7 +81,7 @@ async fn a_long_time_is_followed() {
     println!("time of chain:    {:.1} hours", chain_millis as f64 / 3.6e6);
     println!("requests:         {}, {fetched} of which had a block", feed.requests());
     for (name, what) in [
-        ("retries", "requests that failed and were repeated"),
+        ("failed", "requests that failed and were repeated"),
         ("skipped", "heights without a block"),
         ("reorgs", "changes of the canonical branch"),
         ("broken", "blocks without their parent"),

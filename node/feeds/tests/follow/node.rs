@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use milepost_feeds::{
-    Budget, FollowError, FollowErrorKind, Follower, NearData, Node, Settings, Source, Start, Token,
+    FollowError, FollowErrorKind, Follower, NearData, Node, Settings, Source, Start, Token,
 };
 use milepost_practice::Settings as ChainSettings;
 use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
@@ -12,8 +12,14 @@ use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 use crate::support::{Events, Host, MemoryNode, Quiet, chain_settings, feed, quiet, within};
 
 /// Follows a source from its first block to the head of the quiet feed
-async fn follow<S: Source>(source: S, settings: Settings, expected: &Quiet) -> Host {
-    let mut follower = Follower::new(source, Start::Height(expected.first), None, settings);
+async fn follow<S: Source>(
+    source: S,
+    events: &Events,
+    settings: Settings,
+    expected: &Quiet,
+) -> Host {
+    let start = Start::Height(expected.first);
+    let mut follower = events.follower(vec![Arc::new(source)], start, None, settings);
     let mut host = Host::default();
     loop {
         let block = follower.next().await.unwrap_or_else(|error| panic!("{error}"));
@@ -32,7 +38,7 @@ fn server(expected: &Quiet, faults: Faults) -> FeedServer {
 
 fn node(server: &FeedServer) -> Node {
     let url = server.node_url().parse().unwrap();
-    let node = Node::with_budget(&url, None, Budget::new(1_000_000)).unwrap();
+    let node = Node::new(&url, None).unwrap().with_requests_per_minute(1_000_000);
     node.with_poll_interval(Duration::from_millis(5))
 }
 
@@ -43,10 +49,12 @@ async fn a_node_that_changes_branches_ends_in_the_rows_of_a_quiet_feed() {
         let expected = quiet(chain_settings(seed), 200);
         let source = MemoryNode(feed(&expected, Faults::all(seed)));
         let limit = Duration::from_millis(expected.heights * 1_000) + Duration::from_secs(1_200);
-        let host = within(limit, follow(source, events.settings(seed), &expected)).await;
+        let host =
+            within(limit, follow(source, &events, Settings::default().with_seed(seed), &expected))
+                .await;
         assert!(host.rows() == expected.host.rows(), "seed {seed}: the rows differ");
     }
-    for name in ["retries", "skipped", "reorgs"] {
+    for name in ["failed", "skipped", "reorgs"] {
         assert!(events.count(name) >= 5, "{name}: {}", events.count(name));
     }
 }
@@ -56,37 +64,34 @@ async fn the_ancestors_of_a_branch_are_found_by_their_hashes() {
     let (seed, events) = (50, Events::default());
     let expected = quiet(ChainSettings { forks: 200, ..chain_settings(seed) }, 300);
     let node = MemoryNode(feed(&expected, Faults::default()));
-    let host = follow(node, events.settings(seed), &expected).await;
+    let host = follow(node, &events, Settings::default(), &expected).await;
     assert!(host.rows() == expected.host.rows(), "the rows differ");
-    // The final chain is taken for none of the branches.
     assert!(events.count("reorgs") > 5, "{} reorgs", events.count("reorgs"));
-    assert_eq!(events.count("broken"), 0);
+    // The final chain is taken for none of the branches.
+    assert_eq!(events.count("catch-ups"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_walk_to_an_ancestor_is_bounded() {
-    let expected = quiet(ChainSettings { forks: 0, ..chain_settings(51) }, 60);
+async fn a_stored_head_that_no_branch_of_the_node_has_is_left() {
+    let expected = quiet(ChainSettings { forks: 0, ..chain_settings(51) }, 200);
     let source = Arc::new(MemoryNode(feed(&expected, Faults::default())));
-    let settings = Settings::default().with_max_unfinalized(5);
     let mut host = Host::default();
-    for message in &expected.messages[..4] {
+    for message in &expected.messages[..100] {
         host.import(&message.json);
     }
-    // The head is on no branch of the node, and the last final block is far below its head.
+    // More blocks are between it and the last final one than the follower keeps in memory.
     let mut stored = host.stored().unwrap();
-    stored.head.height += 30;
-    stored.head.hash = expected.hashes[59];
-    let mut follower = Follower::shared(source, Start::Resume, Some(stored), settings);
-    let followed = within(Duration::from_secs(600), async {
-        loop {
-            if let Err(error) = follower.next().await {
-                return error;
-            }
+    stored.head.height += 80;
+    stored.head.hash = expected.hashes[199];
+    let mut follower =
+        Follower::new(vec![source], Start::Resume, Some(stored), Settings::default());
+    within(Duration::from_secs(600), async {
+        while host.stored().unwrap().head != expected.head {
+            host.import(&follower.next().await.unwrap().message);
         }
-    });
-    let error = followed.await;
-    assert_eq!(error.kind, FollowErrorKind::Unfinalized, "{error}");
-    assert!(error.detail.contains("none of its 5 ancestors"), "{error}");
+    })
+    .await;
+    assert!(host.rows() == expected.host.rows(), "the rows differ");
 }
 
 #[tokio::test]
@@ -105,16 +110,17 @@ async fn a_node_with_faults_is_followed_over_a_socket() {
         ..Faults::default()
     };
     let server = server(&expected, faults);
-    let settings = events.settings(60);
+    let settings = Settings::default();
     let settings = settings.with_retry(Duration::from_millis(5), Duration::from_millis(50));
-    let host = follow(node(&server), settings, &expected).await;
+    let host = follow(node(&server), &events, settings, &expected).await;
     assert!(host.rows() == expected.host.rows(), "the rows differ");
-    assert!(events.count("retries") > 20, "{} retries", events.count("retries"));
+    assert!(events.count("failed") > 20, "{} failed", events.count("failed"));
     assert!(events.count("skipped") > 0, "no height was skipped");
 }
 
 async fn error_of(server: &FeedServer) -> FollowError {
-    let mut follower = Follower::new(node(server), Start::LastFinal, None, Settings::default());
+    let mut follower =
+        Follower::new(vec![Arc::new(node(server))], Start::LastFinal, None, Settings::default());
     follower.next().await.unwrap_err()
 }
 
@@ -147,7 +153,8 @@ async fn a_height_below_the_first_block_of_a_node_is_refused() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let start = Start::Height(expected.first);
-    let mut follower = Follower::new(node(&server), start, None, Settings::default());
+    let mut follower =
+        Follower::new(vec![Arc::new(node(&server))], start, None, Settings::default());
     let error = follower.next().await.unwrap_err();
     assert_eq!(error.kind, FollowErrorKind::Missing, "{error}");
     assert!(error.detail.starts_with("the node has no block below"), "{error}");

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost_feeds::{Follower, Start};
+use milepost_feeds::{Settings, Start};
 use milepost_practice::Settings as ChainSettings;
 use milepost_testing::feed::Faults;
 
@@ -12,8 +12,9 @@ use crate::support::{Events, Host, MemorySource, Quiet, chain_settings, feed, qu
 /// Follows a feed from its first block to the head of the quiet one
 async fn follow(seed: u64, faults: Faults, expected: &Quiet, events: &Events) -> Host {
     let start = Start::Height(expected.first);
-    let source = MemorySource(feed(expected, faults));
-    let mut follower = Follower::new(source, start, None, events.settings(seed));
+    let source = Arc::new(MemorySource(feed(expected, faults)));
+    let settings = Settings::default().with_seed(seed);
+    let mut follower = events.follower(vec![source], start, None, settings);
     let mut host = Host::default();
     let limit = Duration::from_millis(expected.heights * 1_000) + Duration::from_secs(1_200);
     within(limit, async {
@@ -38,7 +39,7 @@ async fn a_feed_with_faults_ends_in_the_rows_of_a_quiet_feed() {
         assert!(host.rows() == expected.host.rows(), "seed {seed}: the rows differ");
     }
     // Each of these happened, or the feeds were not faulty.
-    for name in ["retries", "skipped", "reorgs", "broken", "frozen", "thawed"] {
+    for name in ["failed", "skipped", "reorgs", "broken", "frozen", "thawed"] {
         assert!(events.count(name) >= 5, "{name}: {}", events.count(name));
     }
 }
@@ -49,8 +50,8 @@ async fn a_quiet_feed_is_asked_once_for_each_height() {
     let expected = quiet(ChainSettings { forks: 0, ..chain_settings(seed) }, 200);
     let feed = feed(&expected, Faults::default());
     let start = Start::Height(expected.first);
-    let source = MemorySource(Arc::clone(&feed));
-    let mut follower = Follower::new(source, start, None, events.settings(seed));
+    let source = Arc::new(MemorySource(Arc::clone(&feed)));
+    let mut follower = events.follower(vec![source], start, None, Settings::default());
     let mut hashes = Vec::new();
     while hashes.len() < expected.hashes.len() {
         hashes.push(follower.next().await.unwrap().block.hash);
@@ -76,9 +77,9 @@ async fn a_follower_that_is_stopped_at_any_block_loses_none() {
                 let stored = host.stored();
                 let start =
                     if stored.is_some() { Start::Resume } else { Start::Height(expected.first) };
-                let source = Arc::clone(&source);
-                let settings = events.settings(seed + rounds);
-                let mut follower = Follower::shared(source, start, stored, settings);
+                let sources = vec![Arc::clone(&source)];
+                let settings = Settings::default().with_seed(seed + rounds);
+                let mut follower = events.follower(sources, start, stored, settings);
                 // Stopped after one to seven blocks, at a fork as well.
                 for _ in 0..=rounds % 7 {
                     let block = follower.next().await;

@@ -10,12 +10,11 @@ use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{BlockPoint, Key, MemoryStorage, Row};
 use milepost_feeds::{
-    BlockRequest, Event, Fetched, Finality, Settings, Source, SourceError, SourceErrorKind,
+    Ask, Event, FeedSettings, Follower, Pace, Response, Settings, Source, SourceError, Start,
     StoredChain,
 };
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
-use milepost_testing::feed::{Faults, Feed, FeedChain, FeedResponse, Transfer};
-use serde_json::{Value, json};
+use milepost_testing::feed::{Faults, Feed, FeedChain};
 use tokio::time;
 
 /// A practice chain with forks, skipped heights and missing chunks
@@ -41,108 +40,26 @@ pub(crate) fn feed(quiet: &Quiet, faults: Faults) -> Arc<Feed> {
 /// A feed in this process
 pub(crate) struct MemorySource(pub(crate) Arc<Feed>);
 
-impl MemorySource {
-    async fn fetch(&self, mut path: String) -> Result<Fetched, SourceError> {
-        let response = loop {
-            let response = self.0.respond(&path, None, None).await;
-            match response.header {
-                Some(("location", location)) => path = format!("{location}?fresh=1"),
-                _ => break response,
-            }
-        };
-        let FeedResponse { status, header, body, transfer } = response;
-        let text = String::from_utf8_lossy(&body);
-        let temporary = |detail: &str| SourceError::new(SourceErrorKind::Temporary, detail);
-        match (status, transfer) {
-            (200, Transfer::Cut(length)) if length % 2 == 0 => Err(temporary("cut")),
-            (200, Transfer::Cut(length) | Transfer::ShortLength(length)) => {
-                Ok(Fetched::Message(body[..length].to_vec()))
-            }
-            (200, Transfer::Whole) if text == "null" => Ok(Fetched::Empty),
-            (200, Transfer::Whole) => Ok(Fetched::Message(body.to_vec())),
-            (404, _) if text.contains("TOO_HIGH") => {
-                Err(SourceError::new(SourceErrorKind::TooHigh, text).with_status(404))
-            }
-            (404, _) if text.contains("TOO_LOW") => {
-                Err(SourceError::new(SourceErrorKind::TooLow, text).with_status(404))
-            }
-            (404, _) if text.contains("DOES_NOT_EXIST") => Ok(Fetched::Empty),
-            _ => {
-                let seconds = header.and_then(|(_, value)| value.parse().ok());
-                let error = temporary(&text).with_status(status);
-                Err(error.with_retry_after(seconds.map(Duration::from_secs)))
-            }
-        }
-    }
-}
-
 impl Source for MemorySource {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
-        let kind = if request.finality == Finality::Final { "block" } else { "block_opt" };
-        let query = if request.bypass_caches { "?fresh=1" } else { "" };
-        self.fetch(format!("/v0/{kind}/{}{query}", request.height)).await
+    fn settings(&self) -> FeedSettings {
+        FeedSettings::default().with_requests_per_minute(u32::MAX)
     }
 
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        self.fetch("/v0/last_block/final?fresh=1".to_owned()).await
+    async fn answer(&self, ask: Ask, _: &Pace) -> Result<Response, SourceError> {
+        self.0.answer(ask).await
     }
 }
 
 /// A feed in this process that is asked as a node is
 pub(crate) struct MemoryNode(pub(crate) Arc<Feed>);
 
-impl MemoryNode {
-    /// The result of a call; `None` if the node does not know the block
-    async fn call(&self, method: &str, params: Value) -> Result<Option<Value>, SourceError> {
-        let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let response = self.0.call(request.to_string().as_bytes(), None).await;
-        let temporary = |detail: &str| SourceError::new(SourceErrorKind::Temporary, detail);
-        let mut body: Value = match response.transfer {
-            Transfer::Whole => {
-                serde_json::from_slice(&response.body).map_err(|_| temporary("no JSON"))?
-            }
-            _ => return Err(temporary("cut")),
-        };
-        match body["error"]["cause"]["name"].as_str() {
-            Some("UNKNOWN_BLOCK") => Ok(None),
-            Some(name) => Err(temporary(name)),
-            None if body["id"] == 7 => Ok(Some(body["result"].take())),
-            None => Err(temporary("another id")),
-        }
-    }
-
-    async fn message(&self, block: &Value) -> Result<Vec<u8>, SourceError> {
-        let params = json!({"block_hash": block["header"]["hash"]});
-        let message = self.call("EXPERIMENTAL_indexer_block", params).await?;
-        Ok(message.unwrap_or_default().to_string().into_bytes())
-    }
-}
-
 impl Source for MemoryNode {
-    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
-        let is_final = request.finality == Finality::Final;
-        let finality = if is_final { "final" } else { "optimistic" };
-        let head = self.call("block", json!({"finality": finality})).await?.unwrap_or_default();
-        if head["header"]["height"].as_u64() < Some(request.height) {
-            time::sleep(Duration::from_millis(100)).await;
-            return Err(SourceError::new(SourceErrorKind::TooHigh, "too high"));
-        }
-        match self.call("block", json!({"block_id": request.height})).await? {
-            Some(block) => self.message(&block).await.map(Fetched::Message),
-            None => Ok(Fetched::Empty),
-        }
+    fn settings(&self) -> FeedSettings {
+        FeedSettings::default().with_requests_per_minute(u32::MAX).with_blocks_by_hash()
     }
 
-    async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
-        let block = json!({"header": {"hash": hash.to_string()}});
-        self.message(&block).await.map(Some)
-    }
-
-    async fn last_final(&self) -> Result<Fetched, SourceError> {
-        match self.call("block", json!({"finality": "final"})).await? {
-            Some(block) => self.message(&block).await.map(Fetched::Message),
-            None => Ok(Fetched::Empty),
-        }
+    async fn answer(&self, ask: Ask, _: &Pace) -> Result<Response, SourceError> {
+        self.0.answer_as_node(ask).await
     }
 }
 
@@ -251,20 +168,29 @@ impl Canonical {
 pub(crate) struct Events(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Events {
-    pub(crate) fn settings(&self, seed: u64) -> Settings {
+    /// A follower whose events are counted
+    pub(crate) fn follower<S: Source>(
+        &self,
+        sources: Vec<Arc<S>>,
+        start: Start,
+        stored: Option<StoredChain>,
+        settings: Settings,
+    ) -> Follower<S> {
         let events = self.clone();
-        Settings::default().with_seed(seed).with_observer(move |event| {
+        Follower::new(sources, start, stored, settings).with_observer(move |event| {
             let (name, count) = match event {
                 Event::Fetched { .. } => ("fetched", 1),
-                Event::Retry { .. } => ("retries", 1),
+                Event::Failed { .. } => ("failed", 1),
                 Event::Skipped { count, .. } => ("skipped", count),
                 Event::Reorg { .. } => ("reorgs", 1),
                 Event::LinkBroken { .. } => ("broken", 1),
                 Event::Frozen { .. } => ("frozen", 1),
                 Event::Thawed => ("thawed", 1),
                 Event::CatchUp { .. } => ("catch-ups", 1),
-                Event::SourceChanged { .. } => ("changed", 1),
-                Event::SourceRefused { .. } => ("refused", 1),
+                Event::FeedChanged { .. } => ("changed", 1),
+                Event::OtherChain { .. } => ("other chains", 1),
+                Event::Missing { .. } => ("missing", 1),
+                Event::StartsLater { .. } => ("later starts", 1),
                 other => panic!("{other:?}"),
             };
             *events.0.lock().unwrap().entry(name.to_owned()).or_default() += count;

@@ -80,6 +80,11 @@ pub(crate) struct FollowArgs {
     /// yielded resumes within 200 blocks.
     #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
     pub(crate) start_margin: u64,
+    /// Height of a block that no feed has
+    ///
+    /// The next block is imported without it: complete heights end before it and begin after it.
+    #[arg(long, value_name = "HEIGHT", requires = "follow")]
+    pub(crate) skip: Option<u64>,
     /// Forwards other public methods to the upstream
     ///
     /// Also submits transactions to it. Where the first upstream fails, the next one is asked.

@@ -228,18 +228,19 @@ impl Host {
             None => Start::Height(world.chain.first),
         };
         let counting = Arc::clone(world);
-        let settings = FollowSettings::default().with_seed(seed).with_observer(move |event| {
+        let settings = FollowSettings::default().with_seed(seed);
+        let sources = vec![Arc::new(MemorySource(Arc::clone(&self.feed)))];
+        let follower = Follower::new(sources, start, stored_chain(&chain), settings);
+        let follower = follower.with_observer(move |event| {
             if counting.is_printed {
                 println!("{} ms, follower: {event:?}", counting.millis());
             }
             counting.count(|figures| match event {
-                Event::Retry { .. } => figures.retries += 1,
+                Event::Failed { .. } => figures.retries += 1,
                 Event::Reorg { .. } => figures.reorganisations += 1,
                 _ => {}
             });
         });
-        let source = MemorySource(Arc::clone(&self.feed));
-        let follower = Follower::new(source, start, stored_chain(&chain), settings);
         let (sender, receiver) = mpsc::channel(1);
         let pending = Arc::new(Mutex::default());
         let import = Import {

@@ -399,7 +399,7 @@ fn two_chains_never_mix_in_one_store() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let expected = "the store is not of the feed's chain: its final block at height";
+        let expected = "feed 1 is of another chain: its block at height";
         assert!(errors(&output).contains(expected), "{}", errors(&output));
     }
     let server = Server::start(&["--store", text(&store)]);

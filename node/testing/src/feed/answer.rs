@@ -1,7 +1,7 @@
 //! The responses of a feed: status, headers and body of a path at a time.
 //!
 //! A height up to ten above the newest block is held back until there is a block, as by the real
-//! server; times are those of the runtime, so a paused clock works. What only a socket can show,
+//! server, and an optimistic one more than ten below it is redirected to the final one; times are those of the runtime, so a paused clock works. What only a socket can show,
 //! such as a body that ends early, is said in [`Transfer`].
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 use tar::{Builder, Header};
 use tokio::time::{self, Instant};
 
@@ -97,6 +98,14 @@ impl FeedResponse {
         self
     }
 
+    /// The member `block` of a message in place of the message
+    fn headers(self) -> Self {
+        match serde_json::from_slice::<Value>(&self.body) {
+            Ok(message) if self.status == 200 => Self::new(200, &message["block"].to_string()),
+            _ => self,
+        }
+    }
+
     fn not_found(kind: &str) -> Self {
         Self::new(404, &format!(r#"{{"error":"no block","type":"{kind}"}}"#))
     }
@@ -181,16 +190,25 @@ impl Feed {
         let mut segments = path.trim_start_matches('/').split('/');
         let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
         match parts {
-            [Some("v0"), Some("last_block"), Some("final"), None] => self.last_block(true),
-            [Some("v0"), Some("last_block"), Some("optimistic"), None] => self.last_block(false),
-            [Some("v0"), Some(kind @ ("block" | "block_opt")), Some(height), None] => {
-                match height.parse() {
-                    Ok(height) => {
-                        let response = self.block(kind == "block", height, is_fresh).await;
-                        self.transferred(number, response)
-                    }
-                    Err(_) => FeedResponse::new(400, r#""Invalid argument""#),
+            [Some("v0"), Some("last_block"), Some(kind @ ("final" | "optimistic")), part]
+                if matches!(part, None | Some("headers")) =>
+            {
+                self.last_block(kind == "final", part, is_fresh)
+            }
+            [Some("v0"), Some(kind @ ("block" | "block_opt")), Some(height), part]
+                if matches!(part, None | Some("headers")) =>
+            {
+                let Ok(height) = height.parse() else {
+                    return FeedResponse::new(400, r#""Invalid argument""#);
+                };
+                if kind == "block_opt" && self.is_old(height) {
+                    let query = if is_fresh { "?fresh=redirected" } else { "" };
+                    let location = path.replace("block_opt", "block") + query;
+                    return FeedResponse::new(302, "").with_header("location", location);
                 }
+                let response = self.block(kind == "block", height, is_fresh).await;
+                let response = if part.is_some() { response.headers() } else { response };
+                self.transferred(number, response)
             }
             [Some("lake"), Some("chain"), Some(height), Some(file)] => {
                 let response = self.object(height, file, token);
@@ -262,11 +280,20 @@ impl Feed {
         None
     }
 
-    fn last_block(&self, is_final: bool) -> FeedResponse {
+    /// Whether a height is so far below the newest block that the optimistic stream redirects to the
+    /// final one
+    fn is_old(&self, height: u64) -> bool {
+        self.last(false).is_some_and(|last| height.saturating_add(MAX_AHEAD) < last)
+    }
+
+    fn last_block(&self, is_final: bool, part: Option<&str>, is_fresh: bool) -> FeedResponse {
         let kind = if is_final { "block" } else { "block_opt" };
         match self.last(is_final) {
             Some(height) => {
-                FeedResponse::new(302, "").with_header("location", format!("/v0/{kind}/{height}"))
+                let part = part.map(|part| format!("/{part}")).unwrap_or_default();
+                let query = if is_fresh { "?fresh=redirected" } else { "" };
+                let location = format!("/v0/{kind}/{height}{part}{query}");
+                FeedResponse::new(302, "").with_header("location", location)
             }
             None => FeedResponse::new(500, r#""Cache error: no block""#),
         }

@@ -3,6 +3,10 @@
 //! A message is whole or is not taken: whether it is complete is asked here, so that it can be
 //! fetched again. The text is kept as it came; what is in the shards, the import checks.
 
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
 use milepost::config::TrackedShards;
 use milepost::import::check_complete;
 use milepost::primitives::{BlockHeight, CryptoHash};
@@ -31,6 +35,15 @@ pub struct FeedBlock {
 struct Message<'text> {
     #[serde(borrow)]
     block: Block<'text>,
+}
+
+/// A block, or a message with one
+#[derive(Deserialize)]
+struct Head<'text> {
+    #[serde(borrow)]
+    header: Option<Header<'text>>,
+    #[serde(borrow)]
+    block: Option<Block<'text>>,
 }
 
 #[derive(Deserialize)]
@@ -66,31 +79,52 @@ impl FeedBlock {
     pub fn read(message: Vec<u8>, tracked_shards: TrackedShards) -> Result<Self, String> {
         let parsed: Message<'_> =
             serde_json::from_slice(&message).map_err(|error| format!("block message: {error}"))?;
-        let header = &parsed.block.header;
+        let mut block = parsed.block.header.read()?;
+        check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
+        block.message = message;
+        Ok(block)
+    }
+
+    /// Reads the header of a block message, or of its member `block` alone; the text is not kept
+    pub(crate) fn read_header(text: &[u8]) -> Result<Self, String> {
+        let parsed: Head<'_> =
+            serde_json::from_slice(text).map_err(|error| format!("block: {error}"))?;
+        let header = parsed.header.or(parsed.block.map(|block| block.header));
+        header.ok_or("block: no header")?.read()
+    }
+}
+
+impl Header<'_> {
+    /// The block of this header, without a message
+    fn read(&self) -> Result<FeedBlock, String> {
         let hash = |name: &str, text: &str| {
             text.parse::<CryptoHash>().map_err(|error| format!("block.header.{name}: {error}"))
         };
-        let last_final = header.last_final_block.map(|text| hash("last_final_block", text));
+        let last_final = self.last_final_block.map(|text| hash("last_final_block", text));
         let last_final = last_final.transpose()?.filter(|hash| *hash != CryptoHash::ZERO);
-        let block = BlockPoint { height: header.height, hash: hash("hash", header.hash)? };
-        let prev_hash = hash("prev_hash", header.prev_hash)?;
-        let timestamp = header.timestamp_nanosec.and_then(|text| text.parse().ok());
-        let timestamp_nanos = timestamp.or(header.timestamp).unwrap_or_default();
-        let prev_height = header.prev_height;
-        if prev_height.is_some_and(|height| height >= block.height) {
-            let prev_height = prev_height.unwrap_or_default();
+        let block = BlockPoint { height: self.height, hash: hash("hash", self.hash)? };
+        let prev_hash = hash("prev_hash", self.prev_hash)?;
+        let timestamp = self.timestamp_nanosec.and_then(|text| text.parse().ok());
+        let timestamp_nanos = timestamp.or(self.timestamp).unwrap_or_default();
+        // The first block of a chain has no parent; a node writes the height 0 there.
+        let prev_height = self.prev_height.filter(|_| prev_hash != CryptoHash::ZERO);
+        if let Some(prev_height) = prev_height
+            && prev_height >= block.height
+        {
             return Err(format!(
                 "block.header.prev_height: {prev_height} is not below the height {}",
                 block.height
             ));
         }
-        check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
-        Ok(Self { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
+        let message = Vec::new();
+        Ok(FeedBlock { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString as _;
+
     use milepost_practice::{Practice, Settings};
 
     use super::*;

@@ -1,8 +1,12 @@
-//! Why a follower stopped.
+//! Why a follower ended before its first block.
 
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
-/// Why a follower stopped; asking again does not help
+/// Why a follower ended; asking again does not help
+///
+/// A follower ends only at a start: when no feed can serve its first block, for a reason that a
+/// person has to see. A feed that has served blocks is asked again for as long as it takes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct FollowError {
@@ -16,11 +20,9 @@ pub struct FollowError {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum FollowErrorKind {
-    /// The feed contradicts a block that was final
-    Contradiction,
-    /// The feed belongs to another chain than the blocks of the host
+    /// Each feed belongs to another chain than the blocks of the host
     OtherChain,
-    /// The feed does not have a block that is needed
+    /// No feed has a block that is needed
     Missing,
     /// The feed refuses this client
     PermissionDenied,
@@ -28,10 +30,6 @@ pub enum FollowErrorKind {
     Unsupported,
     /// The feed keeps sending messages that are malformed or incomplete
     Message,
-    /// More blocks without a final one than a sound chain has
-    Unfinalized,
-    /// The source panicked
-    Source,
 }
 
 impl FollowError {

@@ -1,0 +1,143 @@
+//! The start, and whether a feed has the chain that is followed.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use milepost::storage::BlockPoint;
+
+use super::{Follower, InFlight, Start, StoredChain, TOO_HIGH_DELAY};
+use crate::event::{ChangeReason, Event};
+use crate::feed::Identity;
+use crate::message::FeedBlock;
+use crate::position::Position;
+use crate::recent::Recent;
+use crate::request::{Ask, SourceError, SourceErrorKind};
+
+/// Number of heights at which a feed is asked for the block after one that it does not have
+const MAX_SKIPPED: u64 = 20;
+/// Number of heights that a feed may be behind the chain of the host, which is some hours
+const MAX_FEED_LAG: u64 = 20_000;
+/// Characters of the name of a chain that an error has
+const MAX_NAME: usize = 64;
+
+impl Follower {
+    pub(super) fn handle_start(&mut self, block: FeedBlock, feed: usize, now: u64) {
+        let height = block.block.height;
+        if self.anchor.is_none() {
+            // The first feed that answers says which chain it is.
+            self.anchor = Some(block.block);
+            self.feeds[feed].identity = Identity::SameChain;
+        }
+        if let (Start::Resume, Some(StoredChain { head, last_final })) = (self.start, self.stored) {
+            self.chain = Recent::of_stored(head, last_final);
+            self.newest = head.height;
+            self.take_up(head.height.saturating_add(1), height);
+            return;
+        }
+        let margin = self.settings.start_margin;
+        let first = match self.start {
+            Start::Height(first) => Some(first),
+            Start::Resume | Start::LastFinal => (margin > 0).then(|| height.saturating_sub(margin)),
+        };
+        match first {
+            Some(first) => {
+                self.floor = first;
+                self.take_final_chain(first, height.max(first));
+            }
+            None => {
+                self.chain.add_final(&block, feed);
+                self.hand_out(block, feed, now);
+                self.go(Position::Optimistic { next: height.saturating_add(1) });
+            }
+        }
+    }
+
+    pub(super) fn handle_name(&mut self, index: usize, name: Option<String>, now: u64) {
+        let Some(expected) = &self.settings.chain_id else { return };
+        match name {
+            Some(found) if found != *expected => {
+                let shown = found.chars().filter(|it| !it.is_control()).take(MAX_NAME);
+                let shown: String = shown.collect();
+                let detail = format!("is of another chain: {shown}, and not {expected}");
+                self.refuse_chain(index, detail, now);
+            }
+            _ => self.feeds[index].identity = Identity::SameName(0),
+        }
+    }
+
+    /// A feed sent the block at the height of the anchor, or the one after
+    pub(super) fn handle_anchor(&mut self, flight: &InFlight, found: &FeedBlock, now: u64) {
+        let Some(BlockPoint { height, hash }) = self.anchor else { return };
+        if let Ask::Head(_) = flight.ask {
+            let newest = found.block.height;
+            if newest.saturating_add(MAX_FEED_LAG) < height {
+                let detail = format!(
+                    "is of another chain: its last final block is {newest}, and that of the chain is {height}"
+                );
+                self.refuse_chain(flight.feed, detail, now);
+            } else {
+                self.feeds[flight.feed].identity = Identity::SameName(0);
+                self.feeds[flight.feed].pause(TOO_HIGH_DELAY, now);
+            }
+            return;
+        }
+        let what = match found.prev_height {
+            _ if found.block.hash == hash || found.prev_hash == hash => {
+                self.feeds[flight.feed].identity = Identity::SameChain;
+                return;
+            }
+            _ if found.block.height == height => found.block.hash.to_string(),
+            Some(parent) if parent < height => "skipped".to_string(),
+            _ => return self.handle_no_anchor(flight, now),
+        };
+        let detail = format!(
+            "is of another chain: its block at height {height} is {what}, and that of the chain is {hash}"
+        );
+        self.refuse_chain(flight.feed, detail, now);
+    }
+
+    /// A feed has no block there: the next one says whether the height is skipped
+    pub(super) fn handle_no_anchor(&mut self, flight: &InFlight, now: u64) {
+        let feed = &mut self.feeds[flight.feed];
+        let above = match feed.identity {
+            Identity::SameName(above) => above.saturating_add(1),
+            _ => 1,
+        };
+        if above < MAX_SKIPPED {
+            feed.identity = Identity::SameName(above);
+            return;
+        }
+        feed.identity = Identity::Unknown;
+        let height = self.anchor.map_or(0, |anchor| anchor.height);
+        let error =
+            SourceError::new(SourceErrorKind::Temporary, format!("no block at height {height}"));
+        self.fail(flight.feed, error, flight.sent_at, now);
+    }
+
+    pub(super) fn refuse_chain(&mut self, index: usize, detail: String, now: u64) {
+        let is_known = self.feeds[index].has_other_chain();
+        self.feeds[index].refuse_chain(detail.clone(), now);
+        self.drop_requests_to(index);
+        if !is_known {
+            self.events.push_back(Event::OtherChain { feed: index, detail: detail.clone() });
+        }
+        self.change_active(&ChangeReason::Failed { detail });
+        self.end_if_refused();
+    }
+
+    /// A feed that is not asked first says how far it is
+    pub(super) fn handle_probe(&mut self, index: usize, newest: &FeedBlock, now: u64) {
+        let head = self.head_height().unwrap_or(0);
+        let feed = &mut self.feeds[index];
+        feed.says_newest(newest.block.height, head, now);
+        feed.failures = 0;
+        let Some(last) = self.chain.last_final() else { return };
+        if index == self.active && newest.block.height < last.height {
+            let detail = format!(
+                "has another chain, or has lost blocks: its newest block is {}, and block {} was final",
+                newest.block.height, last.height
+            );
+            self.refuse_chain(index, detail, now);
+        }
+    }
+}

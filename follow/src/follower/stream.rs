@@ -1,0 +1,198 @@
+//! The place on the chain: the streams of a feed, and the ways over heights without a block.
+
+use alloc::format;
+
+use milepost::primitives::BlockHeight;
+
+use super::{Follower, MAX_EMPTY, MAX_OPTIMISTIC_LAG, TOO_HIGH_DELAY};
+use crate::event::Event;
+use crate::message::FeedBlock;
+use crate::orphans::Received;
+use crate::position::{Position, Purpose};
+use crate::request::{Finality, SourceError, SourceErrorKind};
+
+/// Number of heights after which the follower looks again how far the feed is
+const MAX_FINAL_RUN: u64 = 600;
+/// A gap up to this width is walked height by height
+const MAX_WALK: u64 = 16;
+
+impl Follower {
+    /// Begins at another place; what was asked for the one before is ignored
+    pub(super) fn go(&mut self, position: Position) {
+        for flight in self.in_flight.values_mut() {
+            if flight.purpose.is_of_position() {
+                flight.purpose = Purpose::Dropped;
+            }
+        }
+        self.fetched.clear();
+        self.empty = 0;
+        self.is_gap_known = false;
+        if let Position::Optimistic { .. } = position {
+            self.is_catching_up = false;
+            self.unavailable.clear();
+        }
+        self.position = position;
+    }
+
+    /// Takes the chain from a height on: along the final chain if the feed is far above it
+    pub(super) fn take_up(&mut self, next: BlockHeight, feed_height: BlockHeight) {
+        if feed_height >= next.saturating_add(MAX_OPTIMISTIC_LAG) {
+            self.take_final_chain(next, feed_height);
+        } else {
+            self.go(Position::Optimistic { next });
+        }
+    }
+
+    pub(super) fn take_final_chain(&mut self, next: BlockHeight, until: BlockHeight) {
+        let is_long = until >= next.saturating_add(MAX_OPTIMISTIC_LAG);
+        if is_long && !self.is_catching_up {
+            self.is_catching_up = true;
+            self.events.push_back(Event::CatchUp { first: next, until });
+        }
+        let until = until.min(next.saturating_add(MAX_FINAL_RUN));
+        self.go(Position::Final { next, until });
+    }
+
+    /// The lowest height that the chain can go on at
+    pub(super) fn next_height(&self) -> BlockHeight {
+        self.head_height().map_or(self.floor, |head| head.saturating_add(1))
+    }
+
+    /// Takes the stream from the head on if it was taken far above, where a feed has no block
+    pub(super) fn return_to_head(&mut self, height: BlockHeight) {
+        let after_head = self.next_height();
+        match self.position {
+            Position::Optimistic { next } if next == height && next > after_head => {
+                self.go(Position::Optimistic { next: after_head });
+            }
+            Position::Final { next, .. } if next == height => self.go(Position::Measure),
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_measure(&mut self, feed_height: BlockHeight) {
+        if self.position == Position::Measure {
+            self.take_up(self.next_height(), feed_height);
+        }
+    }
+
+    /// The newest block of the feed, above heights without a block, says how wide the gap is
+    pub(super) fn handle_gap(&mut self, newest: &FeedBlock, feed: usize, now: u64) {
+        let Some((next, finality)) = self.position.stream() else { return };
+        if self.empty < MAX_EMPTY {
+            // The block above the gap came meanwhile.
+            return;
+        }
+        let height = newest.block.height;
+        let parent = newest.prev_height.unwrap_or(height);
+        if height.saturating_add(1) < next {
+            self.feeds[feed].too_high = Some((next, now.saturating_add(TOO_HIGH_DELAY)));
+            if self.is_above_all(next, now) {
+                self.return_to_head(next);
+            }
+            return;
+        }
+        self.is_gap_known = true;
+        if height < next {
+            return;
+        }
+        if parent < next {
+            self.fetched = self.fetched.split_off(&height);
+            self.set_next(height);
+        } else if parent - next > MAX_WALK {
+            self.go(Position::Seek { low: next, high: parent, finality });
+        }
+    }
+
+    pub(super) fn handle_sought(&mut self, block: FeedBlock, feed: usize) {
+        let Position::Seek { low, finality, .. } = self.position else { return };
+        let height = block.block.height;
+        match block.prev_height {
+            Some(parent) if parent >= low => {
+                self.position = Position::Seek { low, high: parent, finality };
+            }
+            _ => self.found(low, height, Some((block, feed)), finality),
+        }
+    }
+
+    /// There is no block at a height, or the feed does not have it
+    pub(super) fn seek_above(&mut self, height: BlockHeight) {
+        let Position::Seek { high, finality, .. } = self.position else { return };
+        let low = height.saturating_add(1);
+        if low >= high {
+            self.found(high, high, None, finality);
+        } else {
+            self.position = Position::Seek { low, high, finality };
+        }
+    }
+
+    /// Goes on with the lowest block from a height on
+    pub(super) fn found(
+        &mut self,
+        low: BlockHeight,
+        height: BlockHeight,
+        block: Option<Received>,
+        finality: Finality,
+    ) {
+        if self.chain.head().is_none() {
+            let (asked, first) = (self.floor, height);
+            self.floor = low;
+            self.events.push_back(Event::StartsLater { asked, first });
+        }
+        match finality {
+            Finality::Optimistic => self.go(Position::Optimistic { next: height }),
+            Finality::Final => {
+                let until = self.anchor.map_or(height, |anchor| anchor.height.max(height));
+                self.take_final_chain(height, until);
+            }
+        }
+        if let Some(block) = block {
+            self.fetched.insert(height, Some(block));
+        }
+    }
+
+    pub(super) fn set_next(&mut self, height: BlockHeight) {
+        match &mut self.position {
+            Position::Final { next, .. } | Position::Optimistic { next } => *next = height,
+            Position::Start | Position::Seek { .. } | Position::Measure => {}
+        }
+    }
+
+    /// Takes what the stream has
+    pub(super) fn advance(&mut self, now: u64) {
+        while let Some((next, finality)) = self.position.stream() {
+            if finality == Finality::Final && self.is_missing_below(next) {
+                return;
+            }
+            match self.fetched.remove(&next) {
+                Some(Some((block, feed))) => {
+                    self.empty = 0;
+                    self.is_gap_known = false;
+                    self.set_next(next.saturating_add(1));
+                    self.receive(block, feed, now);
+                }
+                Some(None) if self.empty < 2 * MAX_WALK => {
+                    self.empty += 1;
+                    self.set_next(next.saturating_add(1));
+                }
+                Some(None) => {
+                    // A wide gap is one step: a feed calls heights empty that are not.
+                    let detail = format!("no block at the {} heights up to {next}", self.empty + 1);
+                    let error = SourceError::new(SourceErrorKind::Temporary, detail);
+                    self.go(Position::Measure);
+                    self.fail(self.active, error, now, now);
+                }
+                None => return,
+            }
+            if let Position::Final { next, until } = self.position
+                && next > until
+            {
+                let position = match self.is_catching_up {
+                    true => Position::Measure,
+                    false => Position::Optimistic { next },
+                };
+                self.go(position);
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The follower beside models of feeds.
+
+mod chain;
+mod feed;
+mod simulation;
+
+use {milepost_practice as _, serde as _, serde_json as _};
