@@ -8,6 +8,7 @@
 mod batch;
 mod call;
 mod circuit_breaker;
+mod fault_log;
 mod forward;
 mod history;
 mod methods;

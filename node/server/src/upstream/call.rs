@@ -55,7 +55,7 @@ pub(super) fn unavailable(
     error: UpstreamError,
     unreached: Option<CryptoHash>,
 ) -> Answer {
-    let UpstreamError { detail: message, retry_after } = error;
+    let UpstreamError { detail: message, retry_after, .. } = error;
     // At least a second, the unit of the header.
     let retry_after = retry_after.map(|pause| pause.max(Duration::from_secs(1)));
     let error = RpcError::Unavailable { message, unreached };

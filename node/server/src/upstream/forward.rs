@@ -104,7 +104,7 @@ impl Upstreams {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let detail = format!("{MAX_FORWARDED} requests are with the upstreams already");
             let retry_after = Some(Duration::from_secs(1));
-            return unavailable(&id, UpstreamError { detail, retry_after }, None);
+            return unavailable(&id, UpstreamError::not_asked(detail, retry_after), None);
         };
         let exchange = match self.pool.exchange(&request, &id).await {
             Ok(exchange) => exchange,

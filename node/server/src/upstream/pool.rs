@@ -3,7 +3,8 @@
 //! A response is believed when it is JSON-RPC with the id of the request. Up to 64 KiB are read
 //! before anything is passed on, so that the next upstream is asked if one breaks off; of a longer
 //! response only the beginning can be checked. Each upstream has a circuit breaker. Errors name an
-//! upstream by its number on the command line, because its address may hold a key.
+//! upstream by its number on the command line, because its address may hold a key. Each kind of
+//! fault is logged once.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
@@ -15,8 +16,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time;
+use tracing::{info, warn};
 
 use super::circuit_breaker::CircuitBreaker;
+use super::fault_log::{Fault, FaultLog};
 use crate::http::RequestContext;
 use crate::metrics::{family, sample};
 
@@ -45,6 +48,7 @@ pub(super) struct Pool {
 struct UpstreamNode {
     client: RpcClient,
     breaker: CircuitBreaker,
+    faults: FaultLog,
     results: [AtomicU64; RESULTS.len()],
 }
 
@@ -61,6 +65,7 @@ pub(super) struct UpstreamResponse {
 /// Why no upstream responded
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamError {
+    pub(super) fault: Fault,
     pub(super) detail: String,
     /// When a retry may succeed, if that is known
     pub(super) retry_after: Option<Duration>,
@@ -128,6 +133,13 @@ pub(super) const fn kind_of_status(status: u16, is_error: bool) -> ResponseKind 
     }
 }
 
+impl UpstreamError {
+    /// Of a request that was sent to no upstream
+    pub(super) const fn not_asked(detail: String, retry_after: Option<Duration>) -> Self {
+        Self { fault: Fault::NotAsked, detail, retry_after }
+    }
+}
+
 impl UpstreamResponse {
     /// The whole body, if it is no longer than this
     pub(super) async fn into_whole(self, limit: usize) -> Option<Vec<u8>> {
@@ -150,6 +162,7 @@ impl Pool {
         let node = |client| UpstreamNode {
             client,
             breaker: CircuitBreaker::default(),
+            faults: FaultLog::default(),
             results: Default::default(),
         };
         Self { nodes: clients.into_iter().map(node).collect(), timeout }
@@ -181,13 +194,12 @@ impl Pool {
                         Some(last) => format!("{}; {}", last.detail, error.detail),
                         None => error.detail,
                     };
-                    last = Some(UpstreamError { detail, retry_after });
+                    last = Some(UpstreamError { detail, retry_after, ..error });
                 }
             }
         }
         // There is at least one upstream.
-        let none = || UpstreamError { detail: "no upstream".to_owned(), retry_after: None };
-        Err(last.unwrap_or_else(none))
+        Err(last.unwrap_or_else(|| UpstreamError::not_asked("no upstream".to_owned(), None)))
     }
 
     /// The response of one upstream, unless its circuit breaker is open
@@ -199,22 +211,35 @@ impl Pool {
     ) -> Result<UpstreamResponse, UpstreamError> {
         let name = |detail: &str| format!("upstream {}: {detail}", index + 1);
         let Some(node) = self.nodes.get(index) else {
-            return Err(UpstreamError { detail: name("there is none"), retry_after: None });
+            return Err(UpstreamError::not_asked(name("there is none"), None));
         };
         if let Err(pause) = node.breaker.admit() {
             let detail = name("not asked after it failed");
-            return Err(UpstreamError { detail, retry_after: Some(pause) });
+            return Err(UpstreamError::not_asked(detail, Some(pause)));
         }
         let exchange = time::timeout(self.timeout, node.exchange(body, id)).await;
-        let (result, exchange) = exchange.unwrap_or_else(|_| {
+        let exchange = exchange.unwrap_or_else(|_| {
             let detail = format!("no response within {} s", self.timeout.as_secs_f32());
-            (FAILED, Err(UpstreamError { detail, retry_after: None }))
+            Err(UpstreamError { fault: Fault::Silence, detail, retry_after: None })
         });
-        node.results[result].fetch_add(1, Relaxed);
-        exchange
-            .inspect(|_| node.breaker.succeeded())
-            .inspect_err(|error| node.breaker.failed(error.retry_after))
+        let exchange = exchange
             .map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
+            .inspect(|_| node.breaker.succeeded())
+            .inspect_err(|error| node.breaker.failed(error.retry_after));
+        let result = exchange.as_ref().map_or_else(|error| result_of(error.fault), |_| RESPONSE);
+        node.results[result].fetch_add(1, Relaxed);
+        let fault = match &exchange {
+            // An error of JSON-RPC, which is passed on.
+            Ok(response) if response.status == 500 => Some((Fault::Status(500), name("HTTP 500"))),
+            Ok(_) => None,
+            Err(error) => Some((error.fault, error.detail.clone())),
+        };
+        match fault {
+            Some((fault, detail)) if node.faults.failed(fault) => warn!("{detail}"),
+            None if node.faults.succeeded() => info!("{}", name("answers again")),
+            _ => {}
+        }
+        exchange
     }
 
     /// The metrics of each upstream; the label is its number on the command line
@@ -241,31 +266,31 @@ impl UpstreamNode {
         &self,
         body: &Bytes,
         id: &RequestId,
-    ) -> (usize, Result<UpstreamResponse, UpstreamError>) {
-        let failed = |result, detail: String, retry_after| {
-            (result, Err(UpstreamError { detail, retry_after }))
-        };
+    ) -> Result<UpstreamResponse, UpstreamError> {
+        let failed =
+            |fault, detail: String, retry_after| Err(UpstreamError { fault, detail, retry_after });
         let headers = RequestContext::current().into_iter().flat_map(|it| it.headers()).collect();
         let mut response = match self.client.post(body.clone(), headers).await {
             Ok(response) => response,
-            Err(error) => return failed(FAILED, error.detail, None),
+            Err(error) => return failed(Fault::Connection, error.detail, None),
         };
         let (status, retry_after) = (response.status(), response.retry_after());
         match status {
             200 | 400 | 408 | 422 | 500 => {}
-            401 | 403 => return failed(REFUSED, format!("refused (HTTP {status})"), None),
+            401 | 403 => return failed(Fault::Denied, format!("refused (HTTP {status})"), None),
             429 => {
                 let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
-                return failed(LIMITED, "too many requests (HTTP 429)".to_owned(), Some(pause));
+                let detail = "too many requests (HTTP 429)".to_owned();
+                return failed(Fault::Limited, detail, Some(pause));
             }
-            _ => return failed(FAILED, format!("HTTP {status}"), retry_after),
+            _ => return failed(Fault::Status(status), format!("HTTP {status}"), retry_after),
         }
         let mut first = Vec::new();
         let is_whole = loop {
             match response.chunk().await {
                 Ok(None) => break true,
                 Ok(Some(chunk)) => first.extend_from_slice(&chunk),
-                Err(error) => return failed(FAILED, error.detail, None),
+                Err(error) => return failed(Fault::Connection, error.detail, None),
             }
             if first.len() > MAX_WHOLE {
                 break false;
@@ -279,10 +304,22 @@ impl UpstreamNode {
         match checked {
             Ok(()) => {
                 let rest = (!is_whole).then_some(response);
-                (RESPONSE, Ok(UpstreamResponse { status, first, rest }))
+                Ok(UpstreamResponse { status, first, rest })
             }
-            Err(detail) => failed(FAILED, format!("{detail} (HTTP {status})"), None),
+            Err(detail) => {
+                let fault = if status == 200 { Fault::Malformed } else { Fault::Status(status) };
+                failed(fault, format!("{detail} (HTTP {status})"), None)
+            }
         }
+    }
+}
+
+/// The place of a fault in the label `result`
+const fn result_of(fault: Fault) -> usize {
+    match fault {
+        Fault::Denied => REFUSED,
+        Fault::Limited => LIMITED,
+        _ => FAILED,
     }
 }
 

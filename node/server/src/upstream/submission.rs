@@ -442,7 +442,7 @@ async fn verdict(progress: &mut watch::Receiver<Progress>) -> Arc<str> {
 /// The answer at the limit of transactions that are sent at a time
 fn too_many(id: &RequestId) -> Answer {
     let detail = format!("{MAX_RUNNING} transactions are being sent already");
-    unavailable(id, UpstreamError { detail, retry_after: Some(Duration::from_secs(1)) }, None)
+    unavailable(id, UpstreamError::not_asked(detail, Some(Duration::from_secs(1))), None)
 }
 
 /// Whether a transaction was refused when it was included here, and not executed since

@@ -1,7 +1,8 @@
 //! `--forward`: requests that an upstream answers, and upstreams that fail.
 
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use core::time::Duration;
-use std::fs;
+use std::fs::{self, File};
 use std::net::TcpListener;
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -11,7 +12,7 @@ use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::fixture;
-use crate::support::{Response, Server, errors, post, request, run};
+use crate::support::{Response, Server, command, errors, post, request, run};
 use crate::upstream::{Scripted, Upstream, error, http};
 
 /// A feed of the blocks of the fixture
@@ -271,6 +272,58 @@ fn the_next_upstream_is_asked_where_one_fails() {
     assert!(batch.header("retry-after").is_some(), "{}", batch.text());
     assert_eq!(detail(&second), "upstream 1: not asked after it failed");
     assert_eq!(alone.calls("block").len(), 1);
+}
+
+#[test]
+fn each_fault_of_an_upstream_is_logged_once_and_its_recovery() {
+    let internal = error("INTERNAL_ERROR", "INTERNAL_ERROR", &json!("a limit"));
+    let body = json!({ "jsonrpc": "2.0", "error": internal, "id": "t" }).to_string();
+    let faults = [
+        (Some(http(500, "", 6, "<html>")), "upstream 1: the response is no JSON-RPC (HTTP 500)"),
+        (Some(http(500, "", body.len(), &body)), "upstream 1: HTTP 500"),
+        (Some(http(502, "", 0, "")), "upstream 1: HTTP 502"),
+        (Some(http(429, "", 0, "")), "upstream 1: too many requests (HTTP 429)"),
+        (Some(http(200, "", 6, "<html>")), "upstream 1: the response is no JSON-RPC (HTTP 200)"),
+        (Some(String::new()), "upstream 1: the response broke off"),
+        (None, "upstream 1: no response within 0.3 s"),
+    ];
+    let feed = feed().url();
+    let first = fixture::messages()[0].height.to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let start = |url: &str| {
+        let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--max-wait", "300ms"]);
+        serve.args(["--follow", &feed, "--from", &first, "--forward", "--upstream", url]);
+        serve.env("MILEPOST_LOG", "info").stderr(File::create(&path).unwrap());
+        Server::spawn(serve)
+    };
+    let lines = |text: &str| {
+        let log = fs::read_to_string(&path).unwrap();
+        log.lines().filter(|line| line.contains(text)).count()
+    };
+    for (fault, expected) in faults {
+        let calls = AtomicUsize::new(0);
+        let upstream = Upstream::start(move |call| match (call["method"].as_str(), &fault) {
+            (Some("block"), Some(fault)) if calls.fetch_add(1, SeqCst) < 2 => {
+                Scripted::Raw(fault.clone())
+            }
+            (Some("block"), None) if calls.fetch_add(1, SeqCst) < 2 => Scripted::Silence,
+            (Some("block"), _) => Scripted::Result(Value::Null),
+            // The configuration of the chain, which has lines of its own.
+            _ => Scripted::Raw(http(404, "", 0, "")),
+        });
+        let server = start(&upstream.url());
+        server.until("a result", || server.post("/", &block_call()).json().get("result").is_some());
+        server.post("/", &block_call());
+        assert_eq!(upstream.calls("block").len(), 4, "{expected}");
+        assert_eq!((lines(expected), lines("upstream 1: answers again")), (1, 1), "{expected}");
+        assert_eq!(lines("upstream 1: "), 2, "{}", fs::read_to_string(&path).unwrap());
+    }
+    let server = start(&closed());
+    for _ in 0..3 {
+        assert_eq!(server.post("/", &block_call()).status, 503);
+    }
+    assert_eq!((lines("upstream 1: cannot connect"), lines("upstream 1: ")), (1, 1));
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! What an operator reads about an upstream that fails: each kind of fault once, and the recovery.
+//!
+//! A success ends the faults before it, after which a kind is logged again if it comes back, but
+//! only once a minute: an upstream that fails now and then must not fill the log.
+
+use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+/// The minimum time between two lines about faults of one kind
+const PAUSE: Duration = Duration::from_secs(60);
+/// Maximum number of kinds that are logged: an upstream chooses its HTTP statuses
+const MAX_KINDS: usize = 32;
+
+/// A kind of fault of an upstream
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    /// It was not asked: its circuit breaker is open, or a limit of this server is reached
+    NotAsked,
+    /// It refuses this client
+    Denied,
+    /// It has had too many requests
+    Limited,
+    /// This HTTP status
+    Status(u16),
+    /// No connection, or one that broke off
+    Connection,
+    /// No response in time
+    Silence,
+    /// A response that is no JSON-RPC, or that of another request
+    Malformed,
+}
+
+/// Which faults of an upstream were logged
+#[derive(Debug, Default)]
+pub(super) struct FaultLog(Mutex<Vec<Logged>>);
+
+/// A kind of fault that was logged
+#[derive(Debug)]
+struct Logged {
+    fault: Fault,
+    at: Instant,
+    /// Whether the upstream has not succeeded since
+    lasts: bool,
+}
+
+impl FaultLog {
+    /// Takes in a fault; returns whether it is to be logged
+    pub(super) fn failed(&self, fault: Fault) -> bool {
+        let mut logged = self.logged();
+        let now = Instant::now();
+        let new = Logged { fault, at: now, lasts: true };
+        if let Some(known) = logged.iter_mut().find(|logged| logged.fault == fault) {
+            let is_due = !known.lasts && now - known.at >= PAUSE;
+            if is_due {
+                *known = new;
+            }
+            return is_due;
+        }
+        let has_room = logged.len() < MAX_KINDS;
+        if has_room {
+            logged.push(new);
+        }
+        has_room
+    }
+
+    /// Takes in a success; returns whether the recovery is to be logged
+    pub(super) fn succeeded(&self) -> bool {
+        let mut logged = self.logged();
+        let was_ill = logged.iter().any(|logged| logged.lasts);
+        logged.iter_mut().for_each(|logged| logged.lasts = false);
+        was_ill
+    }
+
+    fn logged(&self) -> MutexGuard<'_, Vec<Logged>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_kind_is_logged_once_until_the_upstream_recovers() {
+        let log = FaultLog::default();
+        assert!(!log.succeeded(), "no fault was logged");
+        assert!(log.failed(Fault::Silence) && log.failed(Fault::Status(500)));
+        tokio::time::advance(PAUSE * 10).await;
+        assert!(!log.failed(Fault::Silence) && !log.failed(Fault::Status(500)));
+        assert!(log.failed(Fault::Status(502)));
+        assert!(log.succeeded());
+        assert!(!log.succeeded(), "the recovery was logged");
+        assert!(log.failed(Fault::Silence));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_comes_and_goes_is_logged_once_a_minute() {
+        let log = FaultLog::default();
+        let mut lines = 0;
+        for _ in 0..600 {
+            lines += u32::from(log.failed(Fault::Limited)) + u32::from(log.succeeded());
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(lines, 2 * 10);
+        // A fault that lasts is logged once the minute is over.
+        assert!(log.failed(Fault::Limited) && log.succeeded() && !log.failed(Fault::Limited));
+        tokio::time::advance(PAUSE).await;
+        assert!(log.failed(Fault::Limited));
+    }
+
+    #[test]
+    fn the_number_of_kinds_is_limited() {
+        let log = FaultLog::default();
+        let logged = (500..999).filter(|status| log.failed(Fault::Status(*status))).count();
+        assert_eq!(logged, MAX_KINDS);
+    }
+}
