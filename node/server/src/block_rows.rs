@@ -3,7 +3,7 @@
 use milepost::Error;
 use milepost::archive::{ArchiveLookup, ArchivedBlock};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::storage::rows::BlockRecord;
+use milepost::storage::rows::{BlockRecord, ChainRecord};
 use milepost::storage::{Key, Row, Snapshot, Table};
 
 /// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
@@ -53,6 +53,24 @@ pub(crate) fn times(
         Ok(proof.map(|(header, _)| header.timestamp))
     };
     blocks(hashes, snapshot)?.iter().map(time).collect()
+}
+
+/// The height of this block if it is in the chain of the store, and no block since is missing
+///
+/// # Errors
+///
+/// The error of the store, or a corrupt row.
+pub(crate) fn height_in_chain(
+    hash: CryptoHash,
+    snapshot: &impl Snapshot,
+) -> Result<Option<BlockHeight>, Error> {
+    let mut rows = Vec::new();
+    snapshot.get_many(&[ChainRecord::key(), Key::hash(Table::Blocks, hash)], &mut rows)?;
+    let [chain, block] = &rows[..] else { return Ok(None) };
+    let complete_from = ChainRecord::decode(chain.as_deref())?.complete_from;
+    let block = block.as_deref().map(BlockRecord::decode).transpose()?;
+    let block = block.filter(|it| it.ordinal.is_some() && it.height >= complete_from);
+    Ok(block.map(|it| it.height))
 }
 
 fn blocks(hashes: &[CryptoHash], snapshot: &impl Snapshot) -> Result<Vec<Option<Row>>, Error> {
@@ -108,5 +126,23 @@ mod tests {
         assert_eq!(heights(&hashes, ArchiveLookup::Unknown, &both).unwrap(), all);
         assert_eq!(heights(&hashes, ArchiveLookup::Never, &both).unwrap(), found);
         assert_eq!(heights(&[], ArchiveLookup::Unknown, &both).unwrap(), []);
+    }
+
+    #[test]
+    fn a_block_is_in_the_chain_from_the_height_on_that_is_complete() {
+        let (mut practice, mut storage) = (Practice::new(Settings::demo(1)), MemoryStorage::new());
+        let settings = ImportSettings::default();
+        let messages: Vec<_> = (0..20).map(|_| practice.next_message()).collect();
+        let mut import = |message: &milepost_practice::BlockMessage| {
+            Engine::default().import_block(&message.json, &settings, &mut storage).unwrap();
+        };
+        // The sixth one is missing.
+        messages[..5].iter().chain(&messages[6..]).for_each(&mut import);
+        for (number, message) in messages.iter().enumerate() {
+            let height = height_in_chain(message.hash, &storage).unwrap();
+            assert_eq!(height, (number > 5).then_some(message.height), "{number}");
+        }
+        assert_eq!(height_in_chain(CryptoHash::ZERO, &storage).unwrap(), None);
+        assert_eq!(height_in_chain(CryptoHash::ZERO, &MemoryStorage::new()).unwrap(), None);
     }
 }

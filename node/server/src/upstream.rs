@@ -13,6 +13,10 @@ mod forward;
 mod history;
 mod methods;
 mod pool;
+mod replies;
+#[cfg(test)]
+mod replies_tests;
+mod reply;
 mod submission;
 
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an operator reads about an upstream that fails: each kind of fault once, and the recovery.
+//! The log lines about an upstream that fails: each kind of fault once, and the recovery.
 //!
 //! A success ends the faults before it, after which a kind is logged again if it comes back, but
 //! only once a minute: an upstream that fails now and then must not fill the log.
@@ -30,6 +30,10 @@ pub(super) enum Fault {
     Silence,
     /// A response that is no JSON-RPC, or that of another request
     Malformed,
+    /// An error of JSON-RPC that says nothing about a transaction
+    NoAnswer,
+    /// A refusal of a transaction that the blocks here contradict
+    Contradicted,
 }
 
 /// Which faults of an upstream were logged

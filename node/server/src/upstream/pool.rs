@@ -49,6 +49,8 @@ struct UpstreamNode {
     client: RpcClient,
     breaker: CircuitBreaker,
     faults: FaultLog,
+    /// Those of its replies to submitted transactions
+    submission_faults: FaultLog,
     results: [AtomicU64; RESULTS.len()],
 }
 
@@ -163,6 +165,7 @@ impl Pool {
             client,
             breaker: CircuitBreaker::default(),
             faults: FaultLog::default(),
+            submission_faults: FaultLog::default(),
             results: Default::default(),
         };
         Self { nodes: clients.into_iter().map(node).collect(), timeout }
@@ -240,6 +243,21 @@ impl Pool {
             _ => {}
         }
         exchange
+    }
+
+    /// Logs that a reply of an upstream to a submitted transaction does not count, or does again
+    pub(super) fn note_submission(&self, index: usize, fault: Option<(Fault, &str)>) {
+        let Some(node) = self.nodes.get(index) else { return };
+        let number = index + 1;
+        match fault {
+            Some((fault, text)) if node.submission_faults.failed(fault) => {
+                warn!("upstream {number}: its reply to a transaction does not count: {text}");
+            }
+            None if node.submission_faults.succeeded() => {
+                info!("upstream {number}: takes transactions again");
+            }
+            _ => {}
+        }
     }
 
     /// The metrics of each upstream; the label is its number on the command line

@@ -1,10 +1,10 @@
 //! `send_tx`, `broadcast_tx_async` and `broadcast_tx_commit`: checked here, sent to the upstreams,
 //! waited for here.
 //!
-//! A transaction is sent by one task, whatever the number of requests that have it, to several
-//! upstreams, and again until it is in a block here, an upstream calls it invalid, or it can never
-//! be included, which a wait of the task's own reports. That an upstream includes it ends no wait:
-//! only a block that came in does. That an upstream calls it invalid counts only while the
+//! A transaction is sent by one task, whatever the number of requests that have it, to all
+//! upstreams, and to each of them again until it is in a block here, the upstreams refuse it
+//! together, or it can never be included, which a wait of the task's own reports. That an upstream
+//! includes it ends no wait: only a block that came in does. A refusal counts only while the
 //! transaction is in no block here. One that was refused in a block is sent as if it was in none.
 
 use alloc::sync::Arc;
@@ -17,6 +17,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hyper::body::Bytes;
 use milepost::codec::base64;
+use milepost::config::TransactionRules;
 use milepost::endpoint::{RequestState, Response, ResponseBody};
 use milepost::primitives::CryptoHash;
 use milepost::rpc::{
@@ -26,34 +27,28 @@ use milepost::rpc::{
 use milepost::status::{Milestone, ProofEnd, WaitCondition};
 use milepost::transaction::EncodedTransaction;
 use milepost::{Error, ErrorKind};
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{self, Instant};
 
 use super::Upstreams;
 use super::call::{self, Call, unavailable};
+use super::fault_log::Fault;
 use super::methods::Submit;
-use super::pool::{Envelope, UpstreamError, kind_of_status};
+use super::pool::{Envelope, UpstreamError};
+use super::replies::{OwnChain, Replies};
+use super::reply::{Meaning, Reply};
+use crate::block_rows;
 use crate::compact_status::Include;
 use crate::http::{BodyPermit, CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions, Waited};
 
-/// Upstreams that a transaction is sent to at a time
-const MAX_UPSTREAMS: usize = 3;
 /// Maximum number of transactions that are sent at a time, each of up to 1.5 MiB
 const MAX_RUNNING: usize = 1024;
 /// How long a transaction is sent again
 const MAX_TIME: Duration = Duration::from_secs(600);
-/// The pause before it is sent again, which doubles up to the maximum
-const PAUSE: Duration = Duration::from_millis(500);
-const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// How long, and for how many heights, a transaction whose nonce is used may still come in here:
-/// the upstream may have included it, and the feed be behind the upstream
-const NONCE_GRACE: Duration = Duration::from_secs(5);
-const NONCE_GRACE_HEIGHTS: u64 = 3;
 
 /// The values of the label `end`
 const ENDS: [&str; 5] = ["included", "invalid", "expired", "known", "given_up"];
@@ -79,32 +74,10 @@ pub(super) struct Submissions {
 /// What came of a transaction so far
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// Why it can never be included: the `error` of a response
+    /// Why the upstreams refuse it: the `error` of a response
     verdict: Option<Arc<str>>,
-    /// Whether an upstream has it
-    is_delivered: bool,
-    /// The last `error` of an upstream that neither means that it is invalid nor a time-out, with
-    /// the kind of its response
-    other: Option<(Arc<str>, ResponseKind)>,
-    /// The last failure of the transport
-    failure: Option<UpstreamError>,
-}
-
-/// The error of an upstream
-#[derive(Deserialize)]
-struct NodeError {
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    cause: Cause,
-    #[serde(default)]
-    data: Value,
-}
-
-#[derive(Default, Deserialize)]
-struct Cause {
-    #[serde(default)]
-    name: String,
+    /// The reply of each upstream as text, unless the transaction is in a block
+    replies: Option<Arc<str>>,
 }
 
 impl Upstreams {
@@ -177,21 +150,17 @@ impl Upstreams {
             waited = waiting::wait(service, pending, options) => waited,
             error = verdict(&mut progress) => return refused(&id, &error),
         };
-        let progress = progress.borrow().clone();
-        match progress {
-            _ if response.kind() != ResponseKind::Timeout => {}
-            Progress { other: Some((error, kind)), .. } => {
-                let (json, unreached) = (error.to_string(), Some(hash));
-                return Answer::error(label, &id, RpcError::Host { json, kind, unreached });
+        let error = response.outcomes.errors().next();
+        let error = error.filter(|error| error.kind() == ResponseKind::Timeout);
+        let answer = match (error, &progress.borrow().replies) {
+            (Some(error), Some(replies)) => {
+                let (json, kind) = (timeout_json(error, replies), ResponseKind::Timeout);
+                let error = RpcError::Host { json, kind, unreached: Some(hash) };
+                Answer::error(label, &id, error)
             }
-            Progress { is_delivered: false, failure: Some(error), .. } => {
-                let detail =
-                    format!("the transaction reached no upstream so far: {}", error.detail);
-                return unavailable(&id, UpstreamError { detail, ..error }, Some(hash));
-            }
-            _ => {}
-        }
-        Answer { retry_after, ..Answer::of_response(response) }
+            _ => Answer::of_response(response),
+        };
+        Answer { retry_after, ..answer }
     }
 
     /// What comes of a transaction, which is sent unless it is already; `None` at the limit
@@ -221,6 +190,9 @@ impl Upstreams {
                 end = wait(&service, signed.clone()) => end,
                 () = service.shutdown_signal() => End::GivenUp,
             };
+            if matches!(end, End::Included) {
+                sender.send_modify(|progress| progress.replies = None);
+            }
             upstreams.submissions.ended(end);
             drop(guard);
         };
@@ -232,100 +204,81 @@ impl Upstreams {
         Some(progress)
     }
 
-    /// Sends a transaction to upstreams until one calls it invalid
+    /// Sends a transaction to the upstreams until they refuse it together
     async fn send(
         &self,
         service: &Arc<Service>,
         signed: &EncodedTransaction,
         progress: &watch::Sender<Progress>,
     ) -> End {
-        let id = RequestId::default();
         let request = {
             let mut base64 = String::new();
             base64::encode(signed.as_bytes(), &mut base64);
             let params = format!(r#"{{"signed_tx_base64":"{base64}","wait_until":"INCLUDED"}}"#);
-            call::request(&id, "send_tx", &params)
+            call::request(&RequestId::default(), "send_tx", &params)
         };
-        let mut pause = PAUSE;
+        let base = signed.decode().transaction().block_hash;
+        let (start, mut head) = (Instant::now(), service.head());
+        let mut own = OwnChain::default();
+        let mut replies = Replies::new(self.pool.len());
+        let mut sent = FuturesUnordered::new();
         loop {
-            let upstreams = 0..self.pool.len().min(MAX_UPSTREAMS);
-            let mut is_included = false;
-            let mut sent: FuturesUnordered<_> =
-                upstreams.map(|index| self.send_to(index, &request, &id)).collect();
-            while let Some(sent) = sent.next().await {
-                is_included |= matches!(sent, Ok(None));
-                if let Some(end) = self.note_sent(service, signed.hash(), sent, progress).await {
-                    return end;
+            let now = start.elapsed();
+            while let Some(index) = replies.ask(now) {
+                let request = &request;
+                sent.push(async move { (index, self.send_to(index, request).await) });
+            }
+            let text = replies.to_string();
+            progress.send_if_modified(|progress| {
+                let is_new = progress.replies.as_deref() != Some(&text);
+                progress.replies = Some(text.into());
+                is_new
+            });
+            own.head = *head.borrow_and_update();
+            if !own.has_recent_base && replies.refusing_base().next().is_some() {
+                own.has_recent_base = is_recent(service, base).await;
+            }
+            for index in replies.refusing_base().filter(|_| own.has_recent_base) {
+                let text = "INVALID_TRANSACTION Expired, with a base block that is recent here";
+                self.pool.note_submission(index, Some((Fault::Contradicted, text)));
+            }
+            if let Some(refusal) = replies.refusal(now, own) {
+                if is_in_a_block(service, signed.hash()).await {
+                    return End::Included;
                 }
+                progress.send_modify(|progress| progress.verdict = refusal.error.clone());
+                return End::Invalid;
             }
-            // A block of the upstream takes a moment to come in here.
-            time::sleep(if is_included { MAX_PAUSE } else { pause }).await;
-            pause = (pause * 2).min(MAX_PAUSE);
+            let next = replies.next(now).map(|next| start + next);
+            tokio::select! {
+                Some((index, reply)) = sent.next() => {
+                    replies.insert(index, reply, start.elapsed(), service.head_height());
+                }
+                () = time::sleep_until(next.unwrap_or(start)), if next.is_some() => {}
+                Ok(()) = head.changed() => {}
+            }
         }
     }
 
-    /// Sends a transaction to one upstream; the `error` of the response with its kind, if it is one
-    async fn send_to(
-        &self,
-        index: usize,
-        request: &Bytes,
-        id: &RequestId,
-    ) -> Result<Option<(Arc<str>, ResponseKind)>, UpstreamError> {
-        let exchange = self.pool.exchange_with(index, request, id).await?;
-        if exchange.rest.is_some() {
-            // An error is shorter.
-            return Ok(None);
-        }
-        let error = Envelope::read(&exchange.first, id).ok().and_then(|envelope| envelope.error);
-        Ok(error.map(|error| (error.get().into(), kind_of_status(exchange.status, true))))
-    }
-
-    /// Records the response of an upstream; returns how the sending ended, if it has
-    async fn note_sent(
-        &self,
-        service: &Arc<Service>,
-        hash: CryptoHash,
-        sent: Result<Option<(Arc<str>, ResponseKind)>, UpstreamError>,
-        progress: &watch::Sender<Progress>,
-    ) -> Option<End> {
-        let (error, kind) = match sent {
-            Ok(Some(error)) => error,
-            Ok(None) => {
-                progress.send_modify(|progress| progress.is_delivered = true);
-                return None;
-            }
-            Err(failure) => {
-                progress.send_modify(|progress| progress.failure = Some(failure));
-                return None;
-            }
+    /// The reply of one upstream to a transaction; `None` if it could not be sent
+    async fn send_to(&self, index: usize, request: &Bytes) -> Option<Reply> {
+        let id = RequestId::default();
+        let exchange = match self.pool.exchange_with(index, request, &id).await {
+            Ok(exchange) => exchange,
+            Err(failure) => return Reply::of_failure(&failure),
         };
-        let read: NodeError = serde_json::from_str(&error).unwrap_or_else(|_| NodeError {
-            name: String::new(),
-            cause: Cause::default(),
-            data: Value::Null,
-        });
-        let is_refused = read.name == "REQUEST_VALIDATION_ERROR";
-        if read.cause.name == "INVALID_TRANSACTION" || is_refused {
-            if read.data.pointer("/TxExecutionError/InvalidTxError/InvalidNonce").is_some() {
-                let enough = service.head_height().saturating_add(NONCE_GRACE_HEIGHTS);
-                let mut head = service.head();
-                // The end of the time is an answer as well.
-                let _ = time::timeout(NONCE_GRACE, head.wait_for(|head| *head >= enough)).await;
+        // An error is shorter than a response that is not whole.
+        let whole = exchange.rest.is_none().then_some(&exchange.first);
+        let error = whole.and_then(|body| Envelope::read(body, &id).ok()?.error);
+        let reply = error.map_or_else(Reply::accepted, |error| Reply::of_error(error.get()));
+        match reply.meaning {
+            Meaning::Accepted => self.pool.note_submission(index, None),
+            Meaning::Ill => {
+                self.pool.note_submission(index, Some((Fault::NoAnswer, &reply.text)));
             }
-            if is_in_a_block(service, hash).await {
-                return Some(End::Included);
-            }
-            progress.send_modify(|progress| progress.verdict = Some(error));
-            return Some(End::Invalid);
+            Meaning::Refused(_) | Meaning::Busy => {}
         }
-        progress.send_modify(|progress| {
-            let is_timeout = read.cause.name == "TIMEOUT_ERROR";
-            progress.is_delivered |= is_timeout || read.cause.name == "REQUEST_ROUTED";
-            if !is_timeout {
-                progress.other = Some((error, kind));
-            }
-        });
-        None
+        Some(reply)
     }
 }
 
@@ -391,7 +344,18 @@ fn sent(id: &RequestId, submit: Submit, hash: CryptoHash) -> Answer {
     Answer::of_response(Response::result(id, |out| out.extend_from_slice(result.as_bytes())))
 }
 
-/// The answer to a call whose transaction an upstream calls invalid, with its `error`
+/// The time-out of a call, with the reply of each upstream
+///
+/// They are in `data`, which clients read as any JSON; older ones look for `Timeout error` in it.
+fn timeout_json(error: &RpcError, replies: &str) -> String {
+    let info = error.info().map_or_else(String::new, |info| format!(r#""info":{info},"#));
+    let data = Value::from(format!("Timeout error: {replies}"));
+    format!(
+        r#"{{"name":"HANDLER_ERROR","cause":{{{info}"name":"TIMEOUT_ERROR"}},"code":-32000,"message":"Server error","data":{data}}}"#
+    )
+}
+
+/// The answer to a call whose transaction the upstreams refuse, with the `error` of one
 fn refused(id: &RequestId, error: &str) -> Answer {
     let (json, kind) = (error.to_owned(), ResponseKind::Handler);
     Answer::error(MethodLabel::OTHER, id, RpcError::Host { json, kind, unreached: None })
@@ -428,8 +392,8 @@ async fn after_refusal(
     waiting::complete(service, MethodLabel::OTHER, state, options).await
 }
 
-/// The `error` of the upstream that calls the transaction invalid; never, if the sending ends
-/// without one
+/// The `error` with which the upstreams refuse the transaction; never, if the sending ends without
+/// one
 async fn verdict(progress: &mut watch::Receiver<Progress>) -> Arc<str> {
     let given = progress.wait_for(|progress| progress.verdict.is_some()).await;
     let verdict = given.ok().and_then(|progress| progress.verdict.clone());
@@ -490,6 +454,16 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
             End::GivenUp
         }
     }
+}
+
+/// Whether a block is in the chain here, and a transaction with this base block not expired
+async fn is_recent(service: &Arc<Service>, base: CryptoHash) -> bool {
+    let query = move |service: &Service| {
+        let height = block_rows::height_in_chain(base, &service.store().snapshot()).ok()??;
+        let rules = TransactionRules::read(&service.config_blocking(base)?).ok()?;
+        Some(!rules.is_expired(height, service.head_height()))
+    };
+    service.run(false, query).await.flatten().unwrap_or(false)
 }
 
 async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {

@@ -101,7 +101,7 @@ fn other_methods_are_not_found_and_own_methods_are_answered_here() {
 }
 
 /// The responses to these messages over a WebSocket, in the order in which they come
-fn over_websocket(server: &Server, messages: &[String]) -> Vec<Value> {
+pub(crate) fn over_websocket(server: &Server, messages: &[String]) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let address = server.url().replace("http://", "");

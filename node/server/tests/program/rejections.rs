@@ -82,7 +82,8 @@ fn fixed_part(text: &str) -> &str {
 
 /// Whether a literal is a text of a response that the handbook has to explain
 fn is_rejection(before: &str, text: &str) -> bool {
-    let is_logged = ["debug!(", "warn!(", "error!("].iter().any(|name| before.ends_with(name));
+    let is_logged =
+        ["debug!(", "info!(", "warn!(", "error!("].iter().any(|name| before.ends_with(name));
     // `events: no transaction` names its place, `{text}` in backticks is a value of an option.
     let is_of_place = text.split_once(": ").is_some_and(|(place, _)| {
         !place.contains(' ') && !["upstream", "x-milepost-min-height"].contains(&place)

@@ -2,7 +2,12 @@
 
 use core::iter;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
+use core::time::Duration;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Instant;
 
 use milepost::codec::base64;
 use milepost::primitives::CryptoHash;
@@ -11,7 +16,8 @@ use milepost_testing::feed::{Feed, FeedChain, FeedServer};
 use serde_json::{Value, json};
 
 use crate::fixture;
-use crate::support::{Response, Server, post, request};
+use crate::forward::over_websocket;
+use crate::support::{Response, Server, command, post, request};
 use crate::upstream::{Scripted, Upstream, error, http, invalid_transaction};
 
 /// Blocks that a feed has from the start: enough for one of them to be final
@@ -59,13 +65,23 @@ impl Chain {
 
     /// A server that follows it and forwards to these upstreams
     fn server(&self, upstreams: &[&Upstream], args: &[&str]) -> Server {
+        self.server_logging(upstreams, args, None)
+    }
+
+    /// The same with its log in this file
+    fn server_logging(&self, upstreams: &[&Upstream], args: &[&str], log: Option<&Path>) -> Server {
         let first = messages()[0].height.to_string();
         let (url, configs) = (self.feed.url(), fixture::configs());
         let urls: Vec<String> = upstreams.iter().map(|upstream| upstream.url()).collect();
         let mut all = vec!["--follow", &url, "--from", &first, "--forward", "--max-age", "1h"];
         all.extend(["--configs", fixture::text(configs.path()), "--feed-requests", "100000"]);
         urls.iter().for_each(|url| all.extend(["--upstream", url]));
-        let server = Server::start(&[&all, args].concat());
+        let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+        serve.args(all).args(args);
+        if let Some(log) = log {
+            serve.env("MILEPOST_LOG", "info").stderr(File::create(log).expect("a file"));
+        }
+        let server = Server::spawn(serve);
         let head = messages()[FIRST_BLOCKS - 1].height;
         server.until_metric("milepost_head_height", head);
         server
@@ -248,34 +264,233 @@ fn the_first_of_several_upstreams_is_enough() {
     assert_eq!((silent.calls("send_tx").len(), good.calls("send_tx").len()), (1, 1));
 }
 
+/// Replies of an upstream that has not accepted the transaction, each with its text at the deadline
+fn failures() -> Vec<(Scripted, &'static str)> {
+    let reason = |reason: Value| Scripted::Error(200, invalid_transaction(&reason));
+    let unread = |cause| {
+        Scripted::Error(400, error("REQUEST_VALIDATION_ERROR", cause, &json!("not understood")))
+    };
+    vec![
+        (reason(json!("Expired")), "INVALID_TRANSACTION Expired"),
+        (
+            reason(json!({ "NotEnoughBalance": { "balance": "1", "cost": "2" } })),
+            "INVALID_TRANSACTION NotEnoughBalance",
+        ),
+        (
+            reason(json!({ "InvalidNonce": { "ak_nonce": 2, "tx_nonce": 1 } })),
+            "INVALID_TRANSACTION InvalidNonce",
+        ),
+        (
+            reason(json!({ "ShardCongested": { "shard_id": 0, "congestion_level": 1.0 } })),
+            "INVALID_TRANSACTION ShardCongested",
+        ),
+        (unread("PARSE_ERROR"), "PARSE_ERROR"),
+        (unread("METHOD_NOT_FOUND"), "METHOD_NOT_FOUND"),
+        (Scripted::Raw(http(200, "", 6, "<html>")), "the response is no JSON-RPC (HTTP 200)"),
+        (Scripted::Raw(http(503, "", 0, "")), "HTTP 503"),
+    ]
+}
+
+/// An upstream that takes a transaction in after a moment, in which the others have answered; its
+/// blocks come a second later
+fn accepting(released: &Arc<AtomicUsize>) -> Upstream {
+    let released = Arc::clone(released);
+    upstream(move || {
+        thread::sleep(Duration::from_millis(500));
+        let released = Arc::clone(&released);
+        thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            Chain::release(&released);
+        });
+        Scripted::Result(json!({ "final_execution_status": "INCLUDED" }))
+    })
+}
+
+/// An upstream with this reply to each transaction
+fn always(reply: Scripted) -> Upstream {
+    upstream(move || reply.clone())
+}
+
 #[test]
-fn a_wait_that_ends_says_how_far_the_transaction_came() {
+fn no_reply_of_one_upstream_ends_a_submission_that_another_accepts() {
+    for (reply, name) in failures() {
+        let chain = Chain::new();
+        let (failing, good) = (always(reply), accepting(&chain.released));
+        let server = chain.server(&[&failing, &good], &["--timeout", "60s"]);
+        let response = send(&server, "FINAL");
+        assert_eq!(response.status, 200, "{name}: {}", response.text());
+        assert_reached(&response, "FINAL");
+        assert_eq!(good.calls("send_tx").len(), 1, "{name}");
+        assert!(!failing.calls("send_tx").is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_refusal_that_came_first_ends_no_method_batch_or_message() {
+    let refused = || Scripted::Error(200, invalid_transaction(&json!("Expired")));
+    let commit = request("broadcast_tx_commit", &json!([signed(transaction())]));
+    let known = |response: &Value| {
+        let result = &response["result"];
+        assert_eq!(result["transaction"]["hash"], transaction().hash.to_string(), "{response}");
+    };
+    let ways: [fn(&Server, &str) -> Value; 3] = [
+        |server, commit| server.post("/", commit).json(),
+        |server, commit| server.post("/", &format!("[{commit}]")).json()[0].clone(),
+        |server, commit| over_websocket(server, &[commit.to_owned()])[0].clone(),
+    ];
+    for way in ways {
+        let chain = Chain::new();
+        let (failing, good) = (always(refused()), accepting(&chain.released));
+        let server = chain.server(&[&failing, &good], &["--timeout", "60s"]);
+        known(&way(&server, &commit));
+    }
+    // That of a request that does not wait goes on, and later requests join it.
+    let chain = Chain::new();
+    let (failing, good) = (always(refused()), accepting(&chain.released));
+    let server = chain.server(&[&failing, &good], &["--timeout", "60s"]);
+    server.post("/", &request("broadcast_tx_async", &json!([signed(transaction())])));
+    server.until("the refusal", || !failing.calls("send_tx").is_empty());
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    assert_eq!(good.calls("send_tx").len(), 1);
+}
+
+#[test]
+fn the_error_of_upstreams_that_all_refuse_is_returned_at_once() {
+    let reason = json!({ "NotEnoughBalance": { "balance": "1", "cost": "2" } });
+    let first = invalid_transaction(&reason);
+    let second = invalid_transaction(&json!({ "SignerDoesNotExist": { "signer_id": "a" } }));
+    let chain = Chain::new();
+    let upstreams = [first.clone(), second].map(|error| always(Scripted::Error(200, error)));
+    let server = chain.server(&upstreams.each_ref(), &["--timeout", "1h"]);
+    let start = Instant::now();
+    let response = send(&server, "FINAL");
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert_eq!((response.status, &response.json()["error"]), (200, &first));
+    server.until("the end of the sending", || ended(&server, "invalid") == Some(1));
+}
+
+#[test]
+fn a_refusal_waits_five_seconds_for_upstreams_that_say_nothing() {
+    let refusal = invalid_transaction(&json!({ "NotEnoughBalance": { "balance": "1" } }));
+    let unread = error("REQUEST_VALIDATION_ERROR", "PARSE_ERROR", &json!(""));
+    for other in [Scripted::Silence, Scripted::Error(400, unread)] {
+        let chain = Chain::new();
+        let upstreams = [always(other), always(Scripted::Error(200, refusal.clone()))];
+        let server = chain.server(&upstreams.each_ref(), &["--timeout", "1h"]);
+        let start = Instant::now();
+        let response = send(&server, "FINAL");
+        let elapsed = start.elapsed();
+        assert_eq!((response.status, &response.json()["error"]), (200, &refusal));
+        assert!((5..15).contains(&elapsed.as_secs()), "{elapsed:?}");
+    }
+}
+
+#[test]
+fn the_chain_here_overrules_an_upstream_that_is_behind() {
+    let chain = Chain::new();
+    let (released, attempts) = (Arc::clone(&chain.released), AtomicUsize::new(0));
+    let behind = upstream(move || match attempts.fetch_add(1, SeqCst) {
+        // For seven seconds: longer than a refusal that counts.
+        0..5 => Scripted::Error(200, invalid_transaction(&json!("Expired"))),
+        _ => {
+            Chain::release(&released);
+            Scripted::Result(Value::Null)
+        }
+    });
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("log");
+    let server = chain.server_logging(&[&behind], &["--timeout", "60s"], Some(&log));
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    assert_eq!(behind.calls("send_tx").len(), 6);
+    let log = fs::read_to_string(&log).expect("a log");
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    let ignored = "upstream 1: its reply to a transaction does not count: INVALID_TRANSACTION \
+                   Expired, with a base block that is recent here";
+    assert_eq!(lines(ignored), 1, "{log}");
+    assert_eq!(lines("upstream 1: takes transactions again"), 1, "{log}");
+}
+
+#[test]
+fn a_transaction_that_was_refused_is_sent_for_the_next_request() {
+    let chain = Chain::new();
+    let (released, attempts) = (Arc::clone(&chain.released), AtomicUsize::new(0));
+    let upstream = upstream(move || match attempts.fetch_add(1, SeqCst) {
+        0 => Scripted::Error(200, invalid_transaction(&json!({ "NotEnoughBalance": {} }))),
+        _ => {
+            Chain::release(&released);
+            Scripted::Result(Value::Null)
+        }
+    });
+    let server = chain.server(&[&upstream], &["--timeout", "60s"]);
+    assert_eq!(send(&server, "FINAL").cause(), "INVALID_TRANSACTION");
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+}
+
+#[test]
+fn a_busy_upstream_is_asked_again_with_growing_pauses_until_the_deadline() {
+    let reasons = [
+        json!({ "ShardCongested": { "shard_id": 0, "congestion_level": 1.0 } }),
+        json!({ "ShardStuck": { "shard_id": 0, "missed_chunks": 9 } }),
+    ];
+    for reason in reasons {
+        let name = reason.as_object().and_then(|it| it.keys().next()).expect("a name").clone();
+        let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let kept = Arc::clone(&times);
+        let busy = upstream(move || {
+            kept.lock().expect("no thread panics with it").push(Instant::now());
+            Scripted::Error(200, invalid_transaction(&reason))
+        });
+        let chain = Chain::new();
+        let server = chain.server(&[&busy], &["--timeout", "14s"]);
+        let response = send(&server, "FINAL");
+        let times = times.lock().expect("no thread panics with it").clone();
+        assert_eq!((response.status, response.cause().as_str()), (408, "TIMEOUT_ERROR"));
+        let data = &response.json()["error"]["data"];
+        let expected = format!("Timeout error: upstream 1: INVALID_TRANSACTION {name}");
+        assert_eq!(data.as_str(), Some(expected.as_str()));
+        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64());
+        let gaps: Vec<f64> = gaps.collect();
+        let expected = [0.5, 1.0, 2.0, 4.0, 5.0];
+        assert_eq!(gaps.len(), expected.len(), "{gaps:?}");
+        for (gap, expected) in gaps.iter().zip(expected) {
+            assert!((expected..expected + 0.4).contains(gap), "{gaps:?}");
+        }
+    }
+}
+
+#[test]
+fn a_time_out_has_the_reply_of_each_upstream() {
     let hash = transaction().hash.to_string();
     let routed = error("HANDLER_ERROR", "REQUEST_ROUTED", &json!("Transaction was routed"));
     let timeout = error("HANDLER_ERROR", "TIMEOUT_ERROR", &json!("Timeout"));
-    let cases: [(Scripted, u16, &str); 4] = [
-        (Scripted::Error(200, routed), 200, "REQUEST_ROUTED"),
-        (Scripted::Error(408, timeout), 408, "TIMEOUT_ERROR"),
-        (Scripted::Result(Value::Null), 408, "TIMEOUT_ERROR"),
-        (Scripted::Raw(http(502, "", 0, "")), 503, "INTERNAL_ERROR"),
+    let ill = [(Scripted::Raw(http(502, "", 0, "")), "HTTP 502"), (Scripted::Silence, "no answer")];
+    let accepted = [
+        (Scripted::Error(200, routed), "REQUEST_ROUTED"),
+        (Scripted::Error(408, timeout), "TIMEOUT_ERROR"),
+        (Scripted::Result(Value::Null), "accepted"),
     ];
-    for (reply, status, cause) in cases {
-        let upstream = upstream(move || match &reply {
-            Scripted::Result(result) => Scripted::Result(result.clone()),
-            Scripted::Error(status, error) => Scripted::Error(*status, error.clone()),
-            Scripted::Raw(text) => Scripted::Raw(text.clone()),
-            Scripted::Silence => Scripted::Silence,
-        });
+    // With an acceptance, because refusals alone end the wait.
+    let failures = failures();
+    let failing = failures.chunks(2).map(|two| [two, &accepted[2..]].concat());
+    for replies in [ill.to_vec(), accepted.to_vec()].into_iter().chain(failing) {
+        let (replies, said): (Vec<Scripted>, Vec<&str>) = replies.into_iter().unzip();
+        let upstreams: Vec<Upstream> = replies.into_iter().map(always).collect();
         let chain = Chain::new();
-        // Long enough for a first response of the upstream on a loaded machine.
-        let server = chain.server(&[&upstream], &["--timeout", "3s"]);
-        let response = send(&server, "FINAL");
-        assert_eq!((response.status, response.cause().as_str()), (status, cause));
-        assert_eq!(response.header("x-milepost-transaction"), Some(hash.as_str()));
-        if status == 503 {
-            let text = response.text();
-            let expected = "the transaction reached no upstream so far: upstream 1: HTTP 502";
-            assert!(text.contains(expected), "{text}");
+        let upstreams: Vec<&Upstream> = upstreams.iter().collect();
+        // Long enough for a first response of each upstream on a loaded machine.
+        let args = ["--timeout", "3s", "--timeout-cause"];
+        for args in [&args[..2], &args] {
+            let server = chain.server(&upstreams, args);
+            let response = send(&server, "FINAL");
+            assert_eq!((response.status, response.cause().as_str()), (408, "TIMEOUT_ERROR"));
+            assert_eq!(response.header("x-milepost-transaction"), Some(hash.as_str()));
+            let said = said.iter().enumerate().map(|(at, it)| format!("upstream {}: {it}", at + 1));
+            let error = &response.json()["error"];
+            let expected = format!("Timeout error: {}", said.collect::<Vec<_>>().join("; "));
+            assert_eq!(error["data"].as_str(), Some(expected.as_str()));
+            let cause =
+                if args.len() == 2 { Value::Null } else { json!({ "cause": "NOT_OBSERVED" }) };
+            assert_eq!(error["cause"]["info"], cause);
         }
     }
 }
@@ -305,7 +520,7 @@ fn a_transaction_in_a_batch_and_of_many_requests_is_sent_once() {
 fn vector_chain(names: &[&str], first: usize) -> (Chain, tempfile::TempDir) {
     let file = |path: &str| {
         let path = format!("{}/../../tests/vectors/{path}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
     let mut blocks: Vec<BlockMessage> = Vec::new();
     for name in names {
@@ -327,7 +542,7 @@ fn vector_chain(names: &[&str], first: usize) -> (Chain, tempfile::TempDir) {
     }
     let configs = tempfile::tempdir().expect("a directory");
     let config = file("configs/expiry-100.json");
-    std::fs::write(configs.path().join("100.json"), config).expect("a file");
+    fs::write(configs.path().join("100.json"), config).expect("a file");
     let released = Arc::new(AtomicUsize::new(first));
     let (mut next, limit, height) = (0, Arc::clone(&released), blocks[0].height);
     let blocks = iter::from_fn(move || {

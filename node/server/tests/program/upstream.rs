@@ -9,6 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 /// A response
+#[derive(Clone, Debug)]
 pub(crate) enum Scripted {
     /// A result
     Result(Value),
