@@ -108,7 +108,7 @@ impl EngineState {
     /// Puts a protocol configuration in force from this height on
     pub(crate) fn put_config(&self, height: u64, config: &str) -> Result<(), CallError> {
         let strict_types = self.import_settings.strict_types;
-        let mut import = ConfigImport::new(height, config, strict_types)?;
+        let mut import = ConfigImport::new(height.into(), config, strict_types)?;
         self.storage.import(|snapshot| Ok((run(&mut import, snapshot)?, ())))
     }
 }

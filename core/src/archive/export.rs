@@ -34,8 +34,10 @@ pub(super) struct ExportFrom {
     pub(super) heights: HeightRanges,
     /// The transactions that were open
     pub(super) open: Vec<OpenTransaction>,
-    /// The newest configuration that was exported
+    /// The newest height whose configuration was exported
     pub(super) config: Option<BlockHeight>,
+    /// The newest epoch whose configuration was exported
+    pub(super) epoch_id: Option<CryptoHash>,
     /// Blocks above this height are not exported
     pub(super) until: BlockHeight,
 }
@@ -56,6 +58,7 @@ pub struct Export {
     pub transactions: usize,
     pub(super) ordinal: u64,
     pub(super) config: Option<BlockHeight>,
+    pub(super) epoch_id: Option<CryptoHash>,
 }
 
 /// The query for an [`Export`]; `None` if there is nothing to export
@@ -164,10 +167,14 @@ impl ExportFrom {
         export.last = Some(BlockPoint { height: record.height, hash: *hash });
     }
 
-    /// Adds the configurations that were not exported and are in force at `height` or below
+    /// Adds the configurations of these epochs and those that are in force from a height up to
+    /// `height` on, unless they were exported
+    ///
+    /// An epoch without one of its own is asked for again with its next blocks.
     fn add_configs(
         &self,
         height: BlockHeight,
+        epochs: &[CryptoHash],
         rows: &mut RowCache<'_>,
         export: &mut Export,
     ) -> Result<(), Suspend> {
@@ -175,12 +182,24 @@ impl ExportFrom {
         let is_new = |first: &&BlockHeight| {
             **first <= height && self.config.is_none_or(|exported| **first > exported)
         };
-        for first in index.heights.iter().filter(is_new) {
-            if let Some(row) = rows.row(ConfigRecord::key(*first))? {
-                let key = Key::number(Table::ArchivedConfigs, *first);
-                export.rows.push((key, plain_row(self.origin, row)));
+        let mut named = index.heights.iter().filter(is_new);
+        let keys = epochs.iter().map(|epoch_id| ConfigRecord::epoch_key(*epoch_id));
+        let keys = keys.chain(named.clone().map(|first| ConfigRecord::height_key(*first)));
+        let keys: Vec<Key> = keys.collect();
+        rows.prefetch(keys.iter().copied())?;
+        for key in keys {
+            let Some(row) = rows.row(key)? else { continue };
+            let archived = Key::new(Table::ArchivedConfigs, key.bytes_in_table());
+            if let Some(archived) = archived {
+                export.rows.push((archived, plain_row(self.origin, row)));
             }
-            export.config = Some(*first);
+        }
+        export.config = named.next_back().copied().or(self.config);
+        for epoch_id in epochs {
+            let archived = Key::hash(Table::ArchivedConfigs, *epoch_id);
+            if export.rows.iter().any(|(key, _)| *key == archived) {
+                export.epoch_id = Some(*epoch_id);
+            }
         }
         Ok(())
     }
@@ -222,7 +241,16 @@ impl Restartable for ExportFrom {
             }
             blocks.push(block);
         }
-        let mut export = Export { ordinal: end, config: self.config, ..Export::default() };
+        let mut export = Export {
+            ordinal: end,
+            config: self.config,
+            epoch_id: self.epoch_id,
+            ..Export::default()
+        };
+        let mut epochs: Vec<CryptoHash> =
+            blocks.iter().map(|block| block.record.epoch_id).collect();
+        epochs.dedup();
+        epochs.retain(|epoch_id| Some(*epoch_id) != self.epoch_id);
         let transactions: Vec<OpenTransaction> = blocks
             .iter()
             .flat_map(|Block { record, .. }| {
@@ -258,7 +286,7 @@ impl Restartable for ExportFrom {
             previous = Some(block);
         }
         if let Some(last) = export.last {
-            self.add_configs(last.height, rows, &mut export)?;
+            self.add_configs(last.height, &epochs, rows, &mut export)?;
         }
         let is_empty = export.rows.is_empty() && export.heights.is_empty();
         Ok((!is_empty).then_some(export))

@@ -9,8 +9,9 @@ use super::export::ExportFrom;
 use super::*;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::{
-    BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction,
-    OutcomeRecord, OutcomeStatus, RowId, TransactionRecord, encode_block_hash,
+    BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigOrigin, ConfigRecord,
+    FinalizedTransaction, OutcomeRecord, OutcomeStatus, RowId, TransactionRecord,
+    encode_block_hash,
 };
 use crate::storage::{Batch, Key, MemoryStorage, Storage as _, Table, run};
 
@@ -46,7 +47,8 @@ fn storage(
         ChainRecord { next_ordinal: count, next_finalized: count, ..ChainRecord::default() };
     batch.put(ChainRecord::key(), chain.encode());
     for first in configs {
-        batch.put(ConfigRecord::key(*first), ConfigRecord { fragment: b"{}" }.encode());
+        let record = ConfigRecord { origin: ConfigOrigin::Height(*first), fragment: b"{}" };
+        batch.put(ConfigRecord::height_key(*first), record.encode());
     }
     let index = ConfigIndex { heights: configs.into(), ..ConfigIndex::default() };
     batch.put(ConfigIndex::key(), index.encode());
@@ -108,7 +110,10 @@ fn an_export_without_a_configuration_keeps_the_progress_of_configurations() {
         let one = run(&mut writer.export(), &storage).unwrap().unwrap();
         let keys = one.rows.iter().map(|(key, _)| *key);
         let found: Vec<_> = keys.filter(|key| key.table() == Table::ArchivedConfigs).collect();
-        let keys = expected.iter().map(|first| Key::number(Table::ArchivedConfigs, *first));
+        let keys = expected.iter().map(|first: &BlockHeight| {
+            let key = ConfigRecord::height_key(*first);
+            Key::new(Table::ArchivedConfigs, key.bytes_in_table()).unwrap()
+        });
         assert_eq!(found, keys.collect::<Vec<_>>(), "{heights:?}");
         assert_eq!(one.config, newest, "{heights:?}");
         writer.put(one, &archive).unwrap();
@@ -129,6 +134,7 @@ fn a_writer_without_an_ordinal_begins_behind_its_heights() {
             heights,
             open: Vec::new(),
             config: None,
+            epoch_id: None,
             until: BlockHeight::MAX,
         };
         let export = run(&mut ExportQuery::new(from), &all).unwrap();
@@ -294,5 +300,30 @@ fn an_export_ends_at_the_height_of_its_writer() {
         }
         assert_eq!(complete(&writer), expected, "{until}");
         assert_eq!(run(&mut writer.export(), &storage).unwrap(), None, "{until}");
+    }
+}
+
+#[test]
+fn the_configuration_of_an_epoch_is_exported_once_and_what_is_kept_of_another_is_not() {
+    let archive = MemoryArchive::new();
+    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+    let (own, kept) = (ConfigRecord::epoch_key, ConfigRecord::kept_key);
+    for (heights, row, is_exported) in [
+        (&[9][..], None, false),
+        (&[9, 10], Some((kept(CryptoHash::ZERO), ConfigOrigin::Parent(8))), false),
+        (&[9, 10, 11], Some((own(CryptoHash::ZERO), ConfigOrigin::Epoch)), true),
+        (&[9, 10, 11, 12], Some((own(CryptoHash::ZERO), ConfigOrigin::Epoch)), false),
+    ] {
+        let mut storage = storage(heights, &[], &[]);
+        let mut batch = Batch::new();
+        if let Some((key, origin)) = row {
+            batch.put(key, ConfigRecord { origin, fragment: b"{}" }.encode());
+        }
+        storage.commit(batch).unwrap();
+        let one = run(&mut writer.export(), &storage).unwrap().unwrap();
+        let archived = Key::hash(Table::ArchivedConfigs, CryptoHash::ZERO);
+        let count = one.rows.iter().filter(|(key, _)| *key == archived).count();
+        assert_eq!(count, usize::from(is_exported), "{heights:?}");
+        writer.put(one, &archive).unwrap();
     }
 }

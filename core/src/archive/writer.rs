@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::export::{Export, ExportFrom, ExportQuery};
 use super::{Archive, Envelope, HeightRanges, Origin, WriterId, WriterProgress};
 use crate::Error;
-use crate::primitives::BlockHeight;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::{Key, Row, Table};
 
 /// Bytes of rows that are put in one call, about
@@ -38,6 +38,7 @@ pub struct ArchiveWriter {
     /// The next block; `None` if it has to be looked for
     ordinal: Option<u64>,
     config: Option<BlockHeight>,
+    epoch_id: Option<CryptoHash>,
     until: BlockHeight,
 }
 
@@ -51,7 +52,8 @@ impl ArchiveWriter {
     /// Those of the archive, or a corrupt row.
     pub fn open(id: WriterId, archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
         let progress = WriterProgress::read(id, archive)?;
-        Ok(Self { id, progress, ordinal: None, config: None, until: BlockHeight::MAX })
+        let until = BlockHeight::MAX;
+        Ok(Self { id, progress, ordinal: None, config: None, epoch_id: None, until })
     }
 
     /// This writer, which exports no block above this height
@@ -82,6 +84,7 @@ impl ArchiveWriter {
             heights: self.progress.heights.clone(),
             open: self.progress.open.clone(),
             config: self.config,
+            epoch_id: self.epoch_id,
             until: self.until,
         })
     }
@@ -92,14 +95,14 @@ impl ArchiveWriter {
     ///
     /// Those of the archive. The writer is unchanged then, and exports the same again.
     pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-        let Export { rows, heights, open, ordinal, config, .. } = export;
+        let Export { rows, heights, open, ordinal, config, epoch_id, .. } = export;
         put_in_parts(&rows, archive)?;
         let mut progress = WriterProgress { heights: self.progress.heights.clone(), open };
         progress.heights.extend(&heights);
         let row = progress.encode(self.id);
         archive.replace_many(&[(WriterProgress::key(self.id), row)])?;
         self.progress = progress;
-        (self.ordinal, self.config) = (Some(ordinal), config);
+        (self.ordinal, self.config, self.epoch_id) = (Some(ordinal), config, epoch_id);
         Ok(())
     }
 

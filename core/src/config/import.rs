@@ -4,7 +4,7 @@
 
 use alloc::string::String;
 
-use super::check;
+use super::{ConfigScope, check};
 use crate::primitives::BlockHeight;
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::{ConfigIndex, ConfigRecord};
@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind};
 /// ```
 /// use milepost::config::ConfigImport;
 ///
-/// let error = ConfigImport::new(7, "{}", false).unwrap_err();
+/// let error = ConfigImport::new(7.into(), "{}", false).unwrap_err();
 /// assert_eq!(error.kind(), milepost::ErrorKind::Schema);
 /// ```
 #[derive(Debug)]
@@ -31,25 +31,25 @@ pub struct ConfigImport {
 
 #[derive(Debug)]
 struct PlanConfigImport {
-    height: BlockHeight,
+    scope: ConfigScope,
     chain_id: String,
     genesis_height: BlockHeight,
     text: String,
 }
 
 impl ConfigImport {
-    /// Reads a configuration that is to be in force from this height on
+    /// Reads a configuration that is to be in force at these blocks
     ///
     /// With `strict_types` a known member whose value is not of its type is an error.
     ///
     /// # Errors
     ///
     /// What is wrong with the configuration, and where.
-    pub fn new(height: BlockHeight, text: &str, strict_types: bool) -> Result<Self, Error> {
+    pub fn new(scope: ConfigScope, text: &str, strict_types: bool) -> Result<Self, Error> {
         let checked = check(text, strict_types)?;
         let (chain_id, genesis_height) = (checked.chain_id, checked.genesis_height);
         let text = checked.text;
-        let plan = PlanConfigImport { height, chain_id, genesis_height, text };
+        let plan = PlanConfigImport { scope, chain_id, genesis_height, text };
         Ok(Self { query: RestartableQuery::new(plan), type_mismatches: checked.type_mismatches })
     }
 
@@ -63,9 +63,10 @@ impl Restartable for PlanConfigImport {
     type Output = Batch;
 
     fn run(&self, rows: &mut RowCache<'_>) -> Result<Batch, Suspend> {
-        let index = rows.row(ConfigIndex::key())?;
-        let mut index = ConfigIndex::decode(index.map(|row| &**row))?;
-        if index.heights.is_empty() {
+        let row = rows.row(ConfigIndex::key())?;
+        let is_first = row.is_none();
+        let mut index = ConfigIndex::decode(row.map(|row| &**row))?;
+        if is_first {
             index.chain_id.clone_from(&self.chain_id);
             index.genesis_height = self.genesis_height;
         } else if index.chain_id != self.chain_id {
@@ -75,12 +76,18 @@ impl Restartable for PlanConfigImport {
             );
             return Err(Error::new(ErrorKind::Chain, detail).at("chain_id").into());
         }
-        if let Err(position) = index.heights.binary_search(&self.height) {
-            index.heights.insert(position, self.height);
+        if let ConfigScope::From(height) = self.scope
+            && let Err(position) = index.heights.binary_search(&height)
+        {
+            index.heights.insert(position, height);
         }
         let mut batch = Batch::new();
-        let record = ConfigRecord { fragment: self.text.as_bytes() };
-        batch.put(ConfigRecord::key(self.height), record.encode());
+        let fragment = self.text.as_bytes();
+        let record = ConfigRecord { origin: self.scope.origin(), fragment };
+        batch.put(self.scope.key(), record.encode());
+        if let ConfigScope::Epoch(epoch_id) = self.scope {
+            batch.remove(ConfigRecord::kept_key(epoch_id));
+        }
         batch.put(ConfigIndex::key(), index.encode());
         Ok(batch)
     }

@@ -1,18 +1,20 @@
 //! The configuration that is in force at a block.
 //!
-//! A selector is resolved to a height; in force is the last configuration that begins at or below
-//! it. This takes at most four round trips, whatever the selector. The text of the configuration is
-//! not parsed here.
+//! A selector is resolved to a block and its epoch. This takes at most four round trips to the
+//! storage, whatever the selector, and three to an archive. The text of the configuration is not parsed here.
 
-use super::{BlockReference, Finality, SyncCheckpoint};
-use crate::Error;
+use super::in_force::{ReadRows, in_force};
+use super::{BlockEpoch, BlockReference, Finality, SyncCheckpoint};
 #[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, ArchivedBlock};
-use crate::primitives::BlockHeight;
+use crate::archive::{ArchiveLookup, ArchivedBlock, Envelope};
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
-use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, decode_block_hash};
+#[cfg(feature = "archive")]
+use crate::storage::rows::ConfigRecord;
+use crate::storage::rows::{BlockPoint, ChainRecord, ConfigIndex, decode_block_hash};
 use crate::storage::sealed::Sealed;
 use crate::storage::{Key, Query, Row, Step, Table};
+use crate::{Error, ErrorKind};
 
 /// The output of a [`ConfigQuery`]
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,11 +30,11 @@ pub enum ConfigResult {
         /// Whether it is a height below the head: skipped by the chain, or pruned
         skipped: bool,
     },
-    /// The block is known, but no configuration is in force at its height
+    /// The block is known, but no configuration is in force there
     NoConfig {
-        /// The height
+        /// Its height
         height: BlockHeight,
-        /// The first height at which one is in force, if there is one
+        /// The first height from which on one is in force, if a host has named one
         first: Option<BlockHeight>,
     },
 }
@@ -103,55 +105,75 @@ impl ConfigQuery {
     }
 }
 
+/// A block whose configuration is asked for
+struct Block {
+    epoch: BlockEpoch,
+    /// Whether the archive has it, and the storage does not
+    #[cfg(feature = "archive")]
+    is_archived: bool,
+}
+
+impl Block {
+    const fn stored(epoch: BlockEpoch) -> Self {
+        Self {
+            epoch,
+            #[cfg(feature = "archive")]
+            is_archived: false,
+        }
+    }
+}
+
 impl ResolveConfig {
-    /// The height of the block; `None` if that is not known
-    fn height(
+    /// The block; `None` if it is not known
+    fn block(
         &self,
         chain: &ChainRecord,
-        index: &ConfigIndex,
+        genesis: Option<BlockHeight>,
         rows: &mut RowCache<'_>,
-    ) -> Result<Option<BlockHeight>, Suspend> {
-        match self.reference {
+    ) -> Result<Option<Block>, Suspend> {
+        let epoch = match self.reference {
             BlockReference::Height(height) => {
                 if let Some(row) = rows.row(Key::number(Table::Heights, height))? {
-                    decode_block_hash(Table::Heights, row)?;
-                    return Ok(Some(height));
+                    let hash = decode_block_hash(Table::Heights, row)?;
+                    let epoch = canonical(BlockPoint { height, hash }, chain, rows)?;
+                    return Ok(Some(Block::stored(epoch)));
                 }
                 #[cfg(feature = "archive")]
                 if self.asks_archive
                     && let Some(row) = rows.row(ArchivedBlock::height_key(height))?
                 {
-                    ArchivedBlock::decode_hash(row)?;
-                    return Ok(Some(height));
+                    let hash = ArchivedBlock::decode_hash(row)?;
+                    return archived(hash, rows);
                 }
-                Ok(None)
+                None
             }
             BlockReference::Hash(hash) => {
                 if let Some(block) = rows.block(hash)? {
-                    return Ok(Some(block.height));
+                    let epoch = BlockEpoch { height: block.height, epoch_id: block.epoch_id };
+                    return Ok(Some(Block::stored(epoch)));
                 }
                 #[cfg(feature = "archive")]
-                if self.asks_archive
-                    && let Some(row) = rows.row(ArchivedBlock::key(hash))?
-                {
-                    return Ok(Some(ArchivedBlock::decode(row)?.height));
+                if self.asks_archive {
+                    return archived(hash, rows);
                 }
-                Ok(None)
+                None
             }
             BlockReference::Finality(Finality::Optimistic) => {
-                Ok(chain.head.map(|head| head.height))
+                chain.head.map(|head| canonical(head, chain, rows)).transpose()?
             }
-            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows),
+            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows)?,
             BlockReference::Finality(Finality::Final) => {
-                Ok(chain.last_final.map(|last| last.height))
+                chain.last_final.map(|last| canonical(last, chain, rows)).transpose()?
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
-                Ok((!index.heights.is_empty()).then_some(index.genesis_height))
+                genesis.map(|height| BlockEpoch { height, epoch_id: CryptoHash::ZERO })
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => {
-                Ok(rows.earliest(chain)?.map(|block| block.height))
+                let earliest = rows.earliest(chain)?;
+                earliest.map(|earliest| canonical(earliest, chain, rows)).transpose()?
             }
-        }
+        };
+        Ok(epoch.map(Block::stored))
     }
 }
 
@@ -169,42 +191,92 @@ impl Restartable for ResolveConfig {
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ConfigResult, Suspend> {
         rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
-        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
-        let Some(height) = self.height(&chain, &index, rows)? else {
+        let row = rows.row(ConfigIndex::key())?;
+        let has_configs = row.is_some();
+        let index = ConfigIndex::decode(row.map(|row| &**row))?;
+        let genesis = has_configs.then_some(index.genesis_height);
+        let Some(block) = self.block(&chain, genesis, rows)? else {
             let skipped = matches!(
                 (self.reference, chain.head),
                 (BlockReference::Height(height), Some(head)) if height < head.height
             );
             return Ok(ConfigResult::UnknownBlock { block: self.reference, skipped });
         };
-        let Some(first) = index.in_force(height) else {
-            return Ok(ConfigResult::NoConfig { height, first: index.heights.first().copied() });
-        };
-        match rows.row(ConfigRecord::key(first))? {
-            Some(row) => Ok(ConfigResult::InForce(row.clone())),
-            None => Err(Suspend::Failed(Error::new(
-                crate::ErrorKind::Corrupt,
-                format_args!("configuration of height {first} is not in the storage"),
-            ))),
+        #[cfg(feature = "archive")]
+        if block.is_archived {
+            let own = ConfigRecord::epoch_key(block.epoch.epoch_id);
+            let archived = Key::hash(Table::ArchivedConfigs, block.epoch.epoch_id);
+            if rows.row(own)?.is_none()
+                && let Some(row) = rows.row(archived)?
+            {
+                let envelope = Envelope::decode(Table::ArchivedConfigs, row)?;
+                return Ok(ConfigResult::InForce(envelope.content()?.into()));
+            }
         }
+        if let Some(row) = in_force(block.epoch, &index, rows)? {
+            return Ok(ConfigResult::InForce(row));
+        }
+        let first = index.heights.first().copied();
+        Ok(ConfigResult::NoConfig { height: block.epoch.height, first })
     }
 }
 
-/// The height of the head's `last_ds_final_block`, or of the last final block if that is higher
-fn near_final(
+impl ReadRows for RowCache<'_> {
+    fn read(&mut self, key: Key) -> Result<Option<Row>, Suspend> {
+        self.row_cloned(key)
+    }
+
+    fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
+        self.prefetch(keys)
+    }
+}
+
+/// The epoch of a canonical block, which is read if the chain does not list it: its row can be
+/// large
+fn canonical(
+    block: BlockPoint,
     chain: &ChainRecord,
     rows: &mut RowCache<'_>,
-) -> Result<Option<BlockHeight>, Suspend> {
+) -> Result<BlockEpoch, Suspend> {
+    let BlockPoint { height, hash } = block;
+    if let Some(epoch_id) = chain.epoch_at(height) {
+        return Ok(BlockEpoch { height, epoch_id });
+    }
+    match rows.block(hash)? {
+        Some(block) => Ok(BlockEpoch { height, epoch_id: block.epoch_id }),
+        None => Err(Suspend::Failed(Error::new(
+            ErrorKind::Corrupt,
+            format_args!("block {hash} is not in the storage"),
+        ))),
+    }
+}
+
+/// The epoch of a block of the archive
+#[cfg(feature = "archive")]
+fn archived(hash: CryptoHash, rows: &mut RowCache<'_>) -> Result<Option<Block>, Suspend> {
+    let Some(row) = rows.row(ArchivedBlock::key(hash))? else { return Ok(None) };
+    let ArchivedBlock { height, epoch_id, .. } = ArchivedBlock::decode(row)?;
+    Ok(Some(Block { epoch: BlockEpoch { height, epoch_id }, is_archived: true }))
+}
+
+/// The head's `last_ds_final_block`, or the last final block if that is higher
+fn near_final(chain: &ChainRecord, rows: &mut RowCache<'_>) -> Result<Option<BlockEpoch>, Suspend> {
     let head = match chain.head {
         Some(head) => rows.block(head.hash)?,
         None => None,
     };
     let near_final = match head {
-        Some(head) => rows.block(head.last_near_final)?.map(|block| block.height),
+        Some(head) => rows.block(head.last_near_final)?,
         None => None,
     };
-    let last_final = chain.last_final.map(|last| last.height);
-    Ok(near_final.max(last_final))
+    let near_final =
+        near_final.map(|block| BlockEpoch { height: block.height, epoch_id: block.epoch_id });
+    match chain.last_final {
+        Some(last) if near_final.is_none_or(|block| block.height < last.height) => {
+            canonical(last, chain, rows).map(Some)
+        }
+        _ => Ok(near_final),
+    }
 }
 
 impl Sealed for ConfigQuery {

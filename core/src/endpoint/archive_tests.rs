@@ -18,7 +18,7 @@ use crate::archive::{
 use crate::import::{ImportSettings, Retention};
 use crate::primitives::CryptoHash;
 use crate::rpc::ResponseKind;
-use crate::storage::rows::{BlockRecord, FinalizedTransaction};
+use crate::storage::rows::{BlockRecord, ConfigRecord, FinalizedTransaction};
 use crate::storage::{
     Batch, Key, MemoryStorage, Query as _, Row, Snapshot as _, Step, Storage as _, Table,
 };
@@ -248,11 +248,11 @@ fn a_configuration_is_found_by_a_block_that_only_the_archive_has() {
     }
     let earliest = Engine::default().chain_status(&stores.whole).unwrap().earliest.unwrap();
     let unknown = CryptoHash::digest(b"unknown");
-    for block in [
-        format!("{}", earliest.height),
-        format!("\"{}\"", earliest.hash),
-        "1".into(),
-        format!("\"{unknown}\""),
+    for (block, reads) in [
+        (format!("{}", earliest.height), 3),
+        (format!("\"{}\"", earliest.hash), 2),
+        ("1".into(), 1),
+        (format!("\"{unknown}\""), 1),
     ] {
         let body = format!(
             r#"{{"method":"EXPERIMENTAL_protocol_config","params":{{"block_id":{block}}}}}"#
@@ -260,10 +260,41 @@ fn a_configuration_is_found_by_a_block_that_only_the_archive_has() {
         let expected = text(respond(Engine::default(), &body, &stores.whole));
         let found = text(respond(engine(ArchiveLookup::Unknown), &body, &stores.both()));
         assert_eq!(found, expected, "{block}");
-        assert_eq!(stores.archive.take_reads(), 1);
+        assert_eq!(stores.archive.take_reads(), reads, "{block}");
         let known = text(respond(Engine::default(), &body, &stores.hot));
         assert!(known.contains("UNKNOWN_BLOCK"), "{known}");
     }
+}
+
+#[test]
+fn the_configuration_of_an_archived_epoch_is_read_from_the_archive() {
+    let mut stores = Stores::new(2);
+    let config = |version: u32| {
+        format!(r#"{{"chain_id":"dev","genesis_height":0,"protocol_version":{version}}}"#)
+    };
+    let earliest = Engine::default().chain_status(&stores.whole).unwrap().earliest.unwrap();
+    let row = stores.whole.get(&Key::hash(Table::Blocks, earliest.hash)).unwrap().unwrap();
+    let epoch_id = BlockRecord::decode(&row).unwrap().epoch_id;
+    let settings = ImportSettings::default();
+    Engine::default().put_config(0, &config(88), &settings, &mut stores.hot).unwrap();
+    Engine::default().put_config(epoch_id, &config(90), &settings, &mut stores.whole).unwrap();
+    let key = ConfigRecord::epoch_key(epoch_id);
+    let row = stores.whole.get(&key).unwrap().unwrap();
+    stores.archive.put(Key::hash(Table::ArchivedConfigs, epoch_id), &row);
+    let body = format!(
+        r#"{{"method":"EXPERIMENTAL_protocol_config","params":{{"block_id":{}}}}}"#,
+        earliest.height
+    );
+    let version = |stores: &Stores| {
+        let found = text(respond(engine(ArchiveLookup::Unknown), &body, &stores.both()));
+        [89, 90]
+            .into_iter()
+            .find(|version| found.contains(&format!("\"protocol_version\":{version}")))
+    };
+    assert_eq!(version(&stores), Some(90));
+    // What the storage has for the epoch comes first.
+    Engine::default().put_config(epoch_id, &config(89), &settings, &mut stores.hot).unwrap();
+    assert_eq!(version(&stores), Some(89));
 }
 
 #[test]

@@ -72,7 +72,8 @@ impl Restartable for ReadChain {
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ChainStatus, Suspend> {
         rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
-        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
+        let row = rows.row(ConfigIndex::key())?;
+        let index = row.map(|row| ConfigIndex::decode(Some(row))).transpose()?;
         let mut status = ChainStatus {
             head: chain.head,
             last_final: chain.last_final,
@@ -81,7 +82,7 @@ impl Restartable for ReadChain {
                 true => FinalityRule::All,
                 false => FinalityRule::Headers,
             }),
-            chain_id: (!index.heights.is_empty()).then_some(index.chain_id),
+            chain_id: index.map(|index| index.chain_id),
             blocks: chain.block_count(),
             generation: chain.generation,
             ..ChainStatus::default()

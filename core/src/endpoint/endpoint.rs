@@ -25,9 +25,9 @@ use crate::Error;
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
 use crate::archive::{ArchiveLookup, ArchiveWriter};
-use crate::config::ConfigImport;
+use crate::config::{ConfigImport, ConfigScope};
 use crate::import::{BlockImport, BlockVerifier, ChainUpdate, ImportSettings, VerifyMode};
-use crate::primitives::{BlockHeight, CryptoHash};
+use crate::primitives::CryptoHash;
 use crate::rpc::Request;
 use crate::status::{ProofEnd, ProofQuery, SummaryQuery};
 use crate::storage::{OptimisticQuery, Row, Snapshot, failed_read};
@@ -287,8 +287,8 @@ impl<T> Endpoint<T> {
         Ok(self.start(OperationKind::Block(Box::new(import))))
     }
 
-    /// Puts a protocol configuration in force from this height on, with rows that the host
-    /// supplies, in one commit
+    /// Puts a protocol configuration in force, in the epoch with this id or from this height on,
+    /// with rows that the host supplies, in one commit
     ///
     /// Runs in line with the imports of blocks. Of the settings, only whether types are strict
     /// counts. Ends in [`Output::Completed`].
@@ -298,11 +298,11 @@ impl<T> Endpoint<T> {
     /// What is wrong with the configuration by itself, and where; nothing was started then.
     pub fn handle_config(
         &mut self,
-        height: BlockHeight,
+        scope: impl Into<ConfigScope>,
         text: &str,
         settings: &ImportSettings,
     ) -> Result<RequestHandle, Error> {
-        let import = ConfigImport::new(height, text, settings.strict_types)?;
+        let import = ConfigImport::new(scope.into(), text, settings.strict_types)?;
         Ok(self.start(OperationKind::Config(Box::new(import))))
     }
 

@@ -10,9 +10,9 @@ use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
 };
 use crate::Error;
-use crate::config::ConfigImport;
+use crate::config::{ConfigImport, ConfigScope};
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
-use crate::primitives::{BlockHeight, CryptoHash};
+use crate::primitives::CryptoHash;
 use crate::proof::AnswerProof;
 use crate::rpc::{self, CallOutcome, Method, MethodCall, Outcomes, Request};
 use crate::status::{Observation, ProofEnd, ProofQuery, SummaryQuery};
@@ -264,10 +264,12 @@ impl Engine {
         Ok(Some(summary))
     }
 
-    /// Puts a protocol configuration in force from this height on, in one commit
+    /// Puts a protocol configuration in force, in the epoch with this id or from this height on, in
+    /// one commit
     ///
-    /// Replaces the configuration of this height if there is one. All configurations of a storage
-    /// belong to one chain. Of the settings, only whether types are strict counts. Returns the
+    /// Replaces the configuration of the epoch or of the height if there is one, and changes no
+    /// other epoch; a height counts in epochs that have none of their own. All configurations of a
+    /// storage belong to one chain. Of the settings, only whether types are strict counts. Returns the
     /// known members whose values are not of their type.
     ///
     /// # Errors
@@ -276,12 +278,12 @@ impl Engine {
     /// then.
     pub fn put_config(
         &self,
-        height: BlockHeight,
+        scope: impl Into<ConfigScope>,
         text: &str,
         settings: &ImportSettings,
         storage: &mut impl Storage,
     ) -> Result<TypeMismatches, Error> {
-        let mut import = ConfigImport::new(height, text, settings.strict_types)?;
+        let mut import = ConfigImport::new(scope.into(), text, settings.strict_types)?;
         let batch = run(&mut import, &snapshot_of(storage)?)?;
         commit(batch, storage)?;
         Ok(import.type_mismatches().clone())

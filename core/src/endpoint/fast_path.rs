@@ -14,7 +14,6 @@ use super::Settings;
 use super::response::{Bytes, ResponseChunk};
 use crate::Error;
 use crate::config::{BlockReference, Finality};
-use crate::primitives::BlockHeight;
 use crate::rpc::{
     self, Method, MethodCall, RequestId, RpcError, StatusRequest, TransactionRef, write_error_text,
 };
@@ -128,28 +127,24 @@ pub(super) fn write(
         let Some(slice) = slice else { return };
         value_end = slice.write(&call.id, out);
     };
-    let key;
     let result = match &call.method {
         Method::TransactionStatus(request) => {
-            key = transaction_key(request);
-            snapshot.get_with(&key, &mut |row| {
+            let key = transaction_key(request);
+            let read = snapshot.get_with(&key, &mut |row| {
                 let slice = RowSlice::of_transaction(row, request.receipts, settings);
                 let is_kept = slice.is_none();
                 write(slice);
                 is_kept
-            })
+            });
+            read.map_err(|error| read_error(error, &key))
         }
-        Method::ProtocolConfig(reference) => match config_height(reference, snapshot) {
-            Ok(None) => return FastResult::SlowPath(None),
-            Ok(Some(first)) => {
-                key = ConfigRecord::key(first);
-                snapshot.get_with(&key, &mut |row| {
-                    write(RowSlice::of_config(row));
-                    false
-                })
-            }
-            Err(error) => return FastResult::Found(write_failure(&call.id, error, out)),
-        },
+        Method::ProtocolConfig(reference) => {
+            let mut write_config = |row: &[u8]| {
+                write(RowSlice::of_config(row));
+                false
+            };
+            read_config(reference, snapshot, &mut write_config)
+        }
         Method::Other(_) | Method::Answered(_) => return FastResult::SlowPath(None),
     };
     match result {
@@ -158,7 +153,7 @@ pub(super) fn write(
         Err(error) => {
             // The storage may have failed after it passed the row.
             out.truncate(start);
-            FastResult::Found(write_failure(&call.id, read_error(error, &key), out))
+            FastResult::Found(write_failure(&call.id, error, out))
         }
     }
 }
@@ -194,45 +189,62 @@ fn transaction_key(request: &StatusRequest) -> Key {
     Key::hash(Table::Transactions, hash)
 }
 
-/// The first height of the configuration in force at a block, if there is one and the row of the
-/// chain has the block's height
+/// Passes the row of the configuration in force at the head, or at the last final block, if the row
+/// of the chain has the epoch; returns what the reader keeps
 ///
 /// # Errors
 ///
 /// The storage failed.
-fn config_height(
+fn read_config(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Option<BlockHeight>, Arc<RpcError>> {
+    reader: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<Option<Row>, Arc<RpcError>> {
     let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
     else {
         return Ok(None);
     };
     if snapshot.isolation() != Isolation::Snapshot {
-        // Three rows are read, which may be of several states.
+        // Several rows are read, which may be of several states.
         return Ok(None);
     }
     let is_final = *finality == Finality::Final;
     // What is wrong with a row, or that one is missing, the slow path says, which reads it again.
-    let mut height = Ok(None);
-    let mut read_height = |row: &[u8]| {
-        height = ChainRecord::decode_without_lists(row).map(|chain| {
-            let block = if is_final { chain.last_final } else { chain.head };
-            block.map(|block| block.height)
-        });
+    let mut point = Ok(None);
+    let mut read_point = |row: &[u8]| {
+        point = ChainRecord::point_in_row(row, is_final);
         false
     };
-    let key = ChainRecord::key();
-    snapshot.get_with(&key, &mut read_height).map_err(|error| read_error(error, &key))?;
-    let Ok(Some(height)) = height else { return Ok(None) };
+    let read = |key: &Key, reader: &mut dyn FnMut(&[u8]) -> bool| {
+        snapshot.get_with(key, reader).map_err(|error| read_error(error, key))
+    };
+    read(&ChainRecord::key(), &mut read_point)?;
+    let Ok(Some((height, epoch_id))) = point else { return Ok(None) };
+    let mut is_found = false;
+    let mut read_own = |row: &[u8]| {
+        is_found = true;
+        reader(row)
+    };
+    let row = read(&ConfigRecord::epoch_key(epoch_id), &mut read_own)?;
+    if is_found {
+        return Ok(row);
+    }
+    // Whether what stays in force is replaced by a height the slow path says.
+    read(&ConfigRecord::kept_key(epoch_id), &mut |_| {
+        is_found = true;
+        false
+    })?;
+    if is_found {
+        return Ok(None);
+    }
     let mut first = Ok(None);
     let mut read_first = |row: &[u8]| {
         first = ConfigIndex::in_force_in_row(row, height);
         false
     };
-    let key = ConfigIndex::key();
-    snapshot.get_with(&key, &mut read_first).map_err(|error| read_error(error, &key))?;
-    Ok(first.ok().flatten())
+    read(&ConfigIndex::key(), &mut read_first)?;
+    let Ok(Some(first)) = first else { return Ok(None) };
+    read(&ConfigRecord::height_key(first), reader)
 }
 
 /// A result that one row holds, to be copied or sent from there
@@ -252,16 +264,15 @@ impl FastPath {
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> Result<FastResult<Self>, Arc<RpcError>> {
-        let key = match &call.method {
-            Method::TransactionStatus(request) => Some(transaction_key(request)),
-            Method::ProtocolConfig(reference) => {
-                config_height(reference, snapshot)?.map(ConfigRecord::key)
+        let row = match &call.method {
+            Method::TransactionStatus(request) => {
+                let key = transaction_key(request);
+                snapshot.get(&key).map_err(|error| read_error(error, &key))?
             }
-            Method::Other(_) | Method::Answered(_) => None,
+            Method::ProtocolConfig(reference) => read_config(reference, snapshot, &mut |_| true)?,
+            Method::Other(_) | Method::Answered(_) => return Ok(FastResult::SlowPath(None)),
         };
-        let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
         let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
-        let row = snapshot.get(&key).map_err(|error| read_error(error, &key))?;
         let Some(row) = row else { return slow_path(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {

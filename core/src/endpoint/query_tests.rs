@@ -48,7 +48,7 @@ fn queries_end_once_and_those_of_reads_can_start_again() {
     check("export", writer.export(), true);
     check("finality", FinalityImport::new(), false);
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    let config = ConfigImport::new(7, config, false);
+    let config = ConfigImport::new(7.into(), config, false);
     check("import of a configuration", config.unwrap(), false);
     let mut message = MessageBuilder::new(&Default::default());
     let import = BlockImport::new(message.as_text(), ImportSettings::default()).unwrap();

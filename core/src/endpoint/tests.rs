@@ -465,8 +465,10 @@ struct FailingOnce<'storage> {
 impl Snapshot for FailingOnce<'_> {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let mut keys = self.keys.borrow_mut();
-        // The rows of the chain are read again to say which block or configuration is unknown.
-        let is_repeated = keys.contains(key) && key.table() != Table::Chain;
+        // The rows of the chain and of an epoch are read again to say which block or configuration
+        // is unknown.
+        let may_be_repeated = matches!(key.table(), Table::Chain | Table::Configs);
+        let is_repeated = keys.contains(key) && !may_be_repeated;
         assert!(!is_repeated, "{key:?} is read twice");
         keys.push(*key);
         if keys.len() == self.fails_at {

@@ -239,5 +239,5 @@ fn the_check_reads_one_row_beside_those_of_the_configuration() {
         query.supply_rows(&rows).unwrap();
     }
     let blocks = keys.iter().filter(|key| key.table() == Table::Blocks).count();
-    assert_eq!((blocks, keys.len()), (1, 6), "{keys:?}");
+    assert_eq!((blocks, keys.len()), (1, 8), "{keys:?}");
 }

@@ -17,7 +17,8 @@ use crate::codec::base64;
 use crate::import::{ChainUpdate, JoinedBlock};
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
 use crate::storage::rows::{
-    BlockPoint, BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, TransactionRecord,
+    BlockPoint, BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigOrigin, ConfigRecord,
+    EpochStart, TransactionRecord,
 };
 use crate::storage::{Batch, Key, MemoryStorage, Row, Storage as _, Table};
 use crate::transaction::SignedTransaction;
@@ -55,6 +56,7 @@ fn storage(
         head: Some(BlockPoint { height: head, hash }),
         last_final: Some(BlockPoint { height: head, hash }),
         complete_from: complete_from.unwrap_or_default(),
+        epochs: vec![EpochStart { epoch_id: CryptoHash::ZERO, ordinal: 0, height: 0 }],
         ..ChainRecord::default()
     };
     batch.put(ChainRecord::key(), chain.encode());
@@ -76,9 +78,9 @@ fn storage(
         let config = format!(
             r#"{{"protocol_version":88,"transaction_validity_period":{period},"runtime_config":{{}}}}"#
         );
-        batch.put(ConfigRecord::key(1), ConfigRecord { fragment: config.as_bytes() }.encode());
-        let index = ConfigIndex { heights: vec![1], ..ConfigIndex::default() };
-        batch.put(ConfigIndex::key(), index.encode());
+        let record = ConfigRecord { origin: ConfigOrigin::Epoch, fragment: config.as_bytes() };
+        batch.put(ConfigRecord::epoch_key(CryptoHash::ZERO), record.encode());
+        batch.put(ConfigIndex::key(), ConfigIndex::default().encode());
     }
     storage.commit(batch).unwrap();
     storage

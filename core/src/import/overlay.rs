@@ -5,6 +5,7 @@
 
 use hashbrown::HashMap;
 
+use crate::config::ReadRows;
 use crate::primitives::HashBuilder;
 use crate::storage::restartable::{RowCache, Suspend};
 use crate::storage::{Key, Row};
@@ -72,5 +73,15 @@ impl<'rows, 'source> WriteOverlay<'rows, 'source> {
     /// The changes, without those of the earlier plan
     pub(super) fn into_changes(self) -> RowChanges {
         self.changes
+    }
+}
+
+impl ReadRows for WriteOverlay<'_, '_> {
+    fn read(&mut self, key: Key) -> Result<Option<Row>, Suspend> {
+        self.row(key)
+    }
+
+    fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
+        self.prefetch(keys)
     }
 }

@@ -20,6 +20,7 @@ use super::receipt_parents;
 use super::retention;
 use super::revert::revert_after;
 use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary};
+use crate::config::{self, BlockEpoch};
 use crate::primitives::CryptoHash;
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{
@@ -137,6 +138,31 @@ impl PlanImport {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Keeps the configuration of the epoch before in force, if the block is the first of an epoch
+    /// that has none; above a gap, that of the head
+    fn keep_config(
+        &self,
+        parent: Option<&BlockRecord>,
+        chain: &ChainRecord,
+        head: BlockPoint,
+        overlay: &mut WriteOverlay<'_, '_>,
+    ) -> Result<(), Suspend> {
+        let epoch_id = self.content.header.epoch_id;
+        let previous = match parent {
+            Some(parent) => Some((parent.height, parent.epoch_id)),
+            None => chain.epoch_at(head.height).map(|epoch_id| (head.height, epoch_id)),
+        };
+        if let Some((height, previous)) = previous
+            && previous != epoch_id
+        {
+            let previous = BlockEpoch { height, epoch_id: previous };
+            if let Some((key, row)) = config::kept(previous, epoch_id, overlay)? {
+                overlay.put(key, row);
+            }
+        }
+        Ok(())
     }
 
     /// Makes the block a fork block
@@ -367,6 +393,7 @@ impl Restartable for PlanImport {
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
         self.check_parent(parent.as_ref(), head)?;
         self.check_demanded(parent.as_ref())?;
+        self.keep_config(parent.as_ref(), &chain, head, &mut overlay)?;
         match parent {
             Some(parent) if header.height <= head.height => {
                 self.add_fork_block(&parent, chain, overlay)
@@ -450,7 +477,8 @@ fn apply(
     doubles.keep(hash, overlay);
     chain.fork_blocks.retain(|fork_block| fork_block.hash != hash);
     if chain.epochs.last().is_none_or(|epoch| epoch.epoch_id != record.epoch_id) {
-        chain.epochs.push(EpochStart { epoch_id: record.epoch_id, ordinal });
+        let BlockRecord { epoch_id, height, .. } = record;
+        chain.epochs.push(EpochStart { epoch_id, ordinal, height });
     }
     chain.next_ordinal = ordinal + 1;
     Ok(())

@@ -93,9 +93,11 @@ pub(super) fn revert_after(
     chain.epochs.retain(|epoch| epoch.ordinal < next);
     if chain.epochs.is_empty() {
         // Every listed epoch is reverted, and the start of the one before is not known. Starting it
-        // at the oldest block keeps more than retention asks for and never less.
+        // at the oldest block keeps more than retention asks for and never less; of blocks below
+        // the root nothing is said.
         let ordinal = chain.first_ordinal;
-        chain.epochs.push(EpochStart { epoch_id: root.record.epoch_id, ordinal });
+        let BlockRecord { epoch_id, height, .. } = root.record;
+        chain.epochs.push(EpochStart { epoch_id, ordinal, height });
     }
     Ok(reverted)
 }

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::ErrorKind;
-use crate::config::{BlockReference, ConfigImport, ConfigQuery};
+use crate::config::{BlockReference, ConfigImport, ConfigQuery, ConfigResult};
 use crate::primitives::CryptoHash;
-use crate::storage::rows::{BlockRecord, ChainRecord};
+use crate::storage::rows::{BlockRecord, ChainRecord, ConfigRecord};
 use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
 
 /// A block of a test, with numbers in place of hashes
@@ -41,7 +41,7 @@ impl TestBlock {
     /// The message, with one receipt
     fn message(&self) -> Vec<u8> {
         let last_final = self.last_final.map_or(CryptoHash::ZERO, hash_of);
-        let epoch = CryptoHash::digest(format!("epoch {}", self.epoch).as_bytes());
+        let epoch = epoch_id(self.epoch);
         let receipt = receipt(CryptoHash::digest(self.hash().as_bytes()));
         format!(
             r#"{{"block":{{"header":{{"height":{},"hash":"{}","prev_hash":"{}","epoch_id":"{epoch}","last_final_block":"{last_final}"}}}},
@@ -188,7 +188,7 @@ fn damaged_rows_are_errors() {
 fn rows_of_another_version_are_reported_as_such() {
     let mut intact = MemoryStorage::new();
     let config = r#"{"chain_id":"dev","genesis_height":1,"protocol_version":88}"#;
-    let batch = run(&mut ConfigImport::new(1, config, false).unwrap(), &intact).unwrap();
+    let batch = run(&mut ConfigImport::new(1.into(), config, false).unwrap(), &intact).unwrap();
     intact.commit(batch).unwrap();
     for block in chain(0, (0, 0), 1..=5).iter().chain(&chain(1, (1, 0), 2..=5)) {
         import(block, Retention::Everything, &mut intact).unwrap();
@@ -608,4 +608,97 @@ fn the_debug_form_of_a_summary_has_counts_in_place_of_lists() {
         let summary = import_message(&message, ImportSettings::default(), &mut storage).unwrap();
         assert!(format!("{summary:?}").len() < 1_000, "{summary:?}");
     }
+}
+
+fn epoch_id(epoch: u64) -> CryptoHash {
+    CryptoHash::digest(format!("epoch {epoch}").as_bytes())
+}
+
+/// Puts a configuration of this version in force in an epoch
+fn put_config(epoch: u64, version: u64, storage: &mut MemoryStorage) {
+    let text = format!(r#"{{"chain_id":"dev","genesis_height":1,"protocol_version":{version}}}"#);
+    let batch = run(&mut ConfigImport::new(epoch_id(epoch).into(), &text, false).unwrap(), storage);
+    storage.commit(batch.unwrap()).unwrap();
+}
+
+/// The version of the configuration in force at a block
+fn version_at(block: BlockReference, storage: &MemoryStorage) -> Option<u64> {
+    match run(&mut ConfigQuery::new(block), storage).unwrap() {
+        ConfigResult::InForce(row) => {
+            let text = str::from_utf8(ConfigRecord::decode(&row).unwrap().fragment).unwrap();
+            let (_, version) = text.trim_end_matches('}').rsplit_once(':').unwrap();
+            version.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn a_configuration_that_arrives_late_changes_no_other_epoch() {
+    let mut storage = MemoryStorage::new();
+    put_config(0, 80, &mut storage);
+    for block in chain(0, (0, 0), 1..=9) {
+        let block = TestBlock { epoch: (block.height - 1) / 3, ..block };
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let versions = |storage: &MemoryStorage| {
+        [3, 4, 6, 7, 9].map(|height| version_at(BlockReference::Height(height), storage).unwrap())
+    };
+    assert_eq!(versions(&storage), [80; 5]);
+    put_config(1, 81, &mut storage);
+    assert_eq!(versions(&storage), [80, 81, 81, 80, 80]);
+    put_config(2, 82, &mut storage);
+    put_config(7, 87, &mut storage);
+    assert_eq!(versions(&storage), [80, 81, 81, 82, 82]);
+    put_config(0, 79, &mut storage);
+    assert_eq!(versions(&storage), [79, 81, 81, 82, 82]);
+}
+
+#[test]
+fn the_configuration_of_the_head_stays_in_force_above_a_gap() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=3) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let above = TestBlock { height: 9, prev: (8, 0), epoch: 2, ..TestBlock::default() };
+    let mut without = storage.clone();
+    import(&above, Retention::Everything, &mut without).unwrap();
+    put_config(0, 80, &mut without);
+    assert_eq!(version_at(BlockReference::Hash(above.hash()), &without), None);
+    put_config(0, 80, &mut storage);
+    import(&above, Retention::Everything, &mut storage).unwrap();
+    assert_eq!(version_at(BlockReference::Hash(above.hash()), &storage), Some(80));
+}
+
+#[test]
+fn the_epoch_of_a_height_is_right_below_a_fork_that_reverts_all_listed_epochs() {
+    let mut storage = MemoryStorage::new();
+    // More epochs than are listed, the first two of several blocks.
+    for block in chain(0, (0, 0), 1..=40) {
+        let block = TestBlock { epoch: block.height / 2, ..block };
+        put_config(block.epoch, 80 + block.epoch, &mut storage);
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let fork = TestBlock { height: 41, fork: 1, prev: (3, 0), epoch: 1, ..TestBlock::default() };
+    import(&fork, Retention::Everything, &mut storage).unwrap();
+    for (height, version) in [(1, 80), (2, 81), (3, 81), (41, 81)] {
+        let found = version_at(BlockReference::Height(height), &storage);
+        assert_eq!(found, Some(version), "{height}");
+    }
+    let reverted = BlockReference::Hash(hash_of((40, 0)));
+    assert_eq!(version_at(reverted, &storage), Some(100));
+}
+
+#[test]
+fn a_block_replaces_no_configuration_that_is_put_while_it_is_imported() {
+    let mut storage = MemoryStorage::new();
+    put_config(0, 80, &mut storage);
+    import(&chain(0, (0, 0), 1..=1)[0], Retention::Everything, &mut storage).unwrap();
+    let first = TestBlock { height: 2, prev: (1, 0), epoch: 1, ..TestBlock::default() };
+    let settings = ImportSettings::default();
+    let mut block = BlockImport::new(&first.message(), settings).unwrap();
+    let (batch, _) = run(&mut block, &storage).unwrap();
+    put_config(1, 81, &mut storage);
+    storage.commit(batch).unwrap();
+    assert_eq!(version_at(BlockReference::Height(2), &storage), Some(81));
 }

@@ -37,7 +37,8 @@ pub enum Table {
     Receipts = 6,
     /// The rows of blocks that are on a fork, by block hash
     ForkBlocks = 7,
-    /// Protocol configurations, by the first height at which they are in force
+    /// Protocol configurations, by the id of their epoch; those that stay in force in an epoch, by
+    /// the hash of its id, and those that are in force from a height on, by the hash of the height
     Configs = 8,
     /// The transaction that a receipt comes from, by receipt id, until it is finalized
     ReceiptParents = 9,
@@ -53,7 +54,7 @@ pub enum Table {
     /// The hash of the final block, by height
     #[cfg(feature = "archive")]
     ArchivedHeights = 19,
-    /// Protocol configurations, by the first height at which they are in force
+    /// Protocol configurations, by the keys that they have in a storage
     #[cfg(feature = "archive")]
     ArchivedConfigs = 20,
     /// What a writer has archived, by the writer's id

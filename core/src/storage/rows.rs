@@ -8,6 +8,7 @@
 
 mod block;
 mod chain;
+mod config;
 pub(crate) mod cursor;
 mod finalized;
 mod fragment;
@@ -15,7 +16,8 @@ mod fragment;
 mod tests;
 
 pub use block::{BlockProof, BlockRecord, ForkBlock, RowId, decode_block_hash, encode_block_hash};
-pub use chain::{BlockPoint, ChainRecord, ConfigIndex, ConfigRecord, EpochStart};
+pub use chain::{BlockPoint, ChainRecord, EpochStart};
+pub use config::{ConfigIndex, ConfigOrigin, ConfigRecord};
 pub use finalized::{
     ByteRange, FinalizedOutcome, FinalizedOutcomes, FinalizedTransaction, ReceiptParent,
 };
@@ -37,14 +39,14 @@ use super::Table;
 /// blocks, and the old storage stays readable by the releases with the old version.
 pub const fn version(table: Table) -> u8 {
     match table {
-        Table::Chain | Table::Blocks => 3,
+        Table::Chain => 4,
+        Table::Blocks | Table::Configs => 3,
         Table::Heights
         | Table::Ordinals
         | Table::Transactions
         | Table::Outcomes
         | Table::Receipts
         | Table::ForkBlocks
-        | Table::Configs
         | Table::ReceiptParents => 2,
         #[cfg(feature = "archive")]
         Table::ArchivedTransactions

@@ -74,13 +74,13 @@ impl fmt::Display for FeedSummary {
     }
 }
 
-/// Imports the protocol configurations of a directory: files named `<height>.json`, each effective
-/// from its height on
+/// Imports the protocol configurations of a directory: files named `<epoch id>.json`, each of its
+/// epoch, or `<height>.json`, each effective from its height on
 pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usize, Failure> {
     let configs = files::find_configs(directory)?;
-    for (height, path) in &configs {
+    for (scope, path) in &configs {
         let text = String::from_utf8(read(path)?).map_err(|error| with_path(path, error))?;
-        let put = service.put_config(*height, &text);
+        let put = service.put_config(*scope, &text);
         put.map_err(|error| Failure::of_kind(error.kind(), with_path(path, error)))?;
     }
     Ok(configs.len())

@@ -20,6 +20,7 @@ use milepost::config::TrackedShards;
 use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
+use milepost::primitives::CryptoHash;
 use milepost_feeds::{
     Ask, BlockRequest, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
     Follower, ImportError, Node, Pace, Response, RpcClient, Settings, Source, SourceErrorKind,
@@ -328,10 +329,10 @@ impl Follow {
                         served.add(&block.message, it);
                     }
                     let epoch = epoch_id(&block.message).filter(|_| is_head(it));
-                    if epoch.is_some() && epoch != last_epoch {
+                    if let Some(epoch_id) = epoch.filter(|_| epoch != last_epoch) {
                         last_epoch = epoch;
                         let (sender, fetched) = oneshot::channel();
-                        let start = EpochStart { block: block.block, fetched: sender };
+                        let start = EpochStart { block: block.block, epoch_id, fetched: sender };
                         // Without an upstream there is no receiver.
                         if epoch_sender.send(start).is_ok() && waits_for_configs {
                             // An error is its only outcome: nothing is sent.
@@ -563,8 +564,10 @@ fn is_head(imported: &ImportSummary) -> bool {
 }
 
 /// The epoch of the block of a message
-fn epoch_id(message: &[u8]) -> Option<String> {
-    json_scan::value_at(message, &["block", "header", "epoch_id"]).ok().flatten()
+fn epoch_id(message: &[u8]) -> Option<CryptoHash> {
+    let text: Option<String> =
+        json_scan::value_at(message, &["block", "header", "epoch_id"]).ok().flatten();
+    text?.parse().ok()
 }
 
 /// What a follower has to know of the chain in the store

@@ -15,7 +15,7 @@ use std::panic;
 use std::sync::Mutex;
 
 use milepost::Error;
-use milepost::config::{BlockReference, ConfigQuery, ConfigResult, TrackedShards};
+use milepost::config::{BlockReference, ConfigQuery, ConfigResult, ConfigScope, TrackedShards};
 use milepost::endpoint::{
     Buffers, ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
     UnknownTransaction, WaitConfig,
@@ -422,14 +422,19 @@ impl Service {
         self.notify_commit(summary);
     }
 
-    /// Stores a protocol configuration that is effective from this height on; blocks the thread for
-    /// the duration of a commit
-    pub(crate) fn put_config(&self, height: BlockHeight, config: &str) -> Result<(), Error> {
+    /// Stores the protocol configuration of an epoch, or one that is effective from a height on;
+    /// blocks the thread for the duration of a commit
+    pub(crate) fn put_config(
+        &self,
+        scope: impl Into<ConfigScope>,
+        config: &str,
+    ) -> Result<(), Error> {
+        let scope = scope.into();
         // No wait condition depends on a configuration.
         let settings = &self.import_settings;
         let mut writer = self.store.config_writer();
-        let type_mismatches = self.engine.put_config(height, config, settings, &mut writer)?;
-        self.report_mismatches(&type_mismatches, || format!("configuration of height {height}"));
+        let type_mismatches = self.engine.put_config(scope, config, settings, &mut writer)?;
+        self.report_mismatches(&type_mismatches, || format!("configuration of {scope}"));
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! `--upstream`: the protocol configurations of the chain that is followed, from a NEAR node.
 //!
 //! Blocks do not say when the configuration changes, so it is asked for at the first block of every
-//! epoch, by the hash of the block, and stored if it differs from the one in force before. Nothing
-//! waits for it: the feed goes on while a request is repeated, and what was in force stays. The
+//! epoch, by the hash of the block, and stored for that epoch. Nothing waits for it: the feed goes
+//! on while a request is repeated, and what was in force stays. The
 //! modules below are `--forward`: what the engine does not answer, and submitted transactions.
 
 mod batch;
@@ -113,6 +113,7 @@ pub(crate) fn nodes(
 /// The first block of an epoch that was taken in
 pub(crate) struct EpochStart {
     pub(crate) block: BlockPoint,
+    pub(crate) epoch_id: CryptoHash,
     /// Dropped when the configuration of the epoch is stored, or the node will not have it
     pub(crate) fetched: oneshot::Sender<()>,
 }
@@ -125,9 +126,9 @@ pub(crate) async fn fetch_configs(
     mut epoch_starts: mpsc::UnboundedReceiver<EpochStart>,
 ) {
     let fetch = async {
-        while let Some(EpochStart { block, fetched }) = epoch_starts.recv().await {
+        while let Some(EpochStart { block, epoch_id, fetched }) = epoch_starts.recv().await {
             if let Some(config) = fetch(&node, &status, block).await {
-                let store = move |service: &Service| store(service, block, &config);
+                let store = move |service: &Service| store(service, block, epoch_id, &config);
                 match service.spawn_blocking(store).await {
                     Some(Ok(true)) => info!("block {}: a new protocol configuration", block.height),
                     Some(Ok(false)) => {}
@@ -182,14 +183,17 @@ async fn fetch(node: &Node, status: &FeedStatus, block: BlockPoint) -> Option<St
     }
 }
 
-/// Stores a configuration if it is not the one in force at the block; whether it was
-fn store(service: &Service, block: BlockPoint, config: &str) -> Result<bool, String> {
+/// Stores the configuration of an epoch; whether another one was in force at the block
+fn store(
+    service: &Service,
+    block: BlockPoint,
+    epoch_id: CryptoHash,
+    config: &str,
+) -> Result<bool, String> {
     let new: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
-    if config_at(service, block.hash).as_ref() == Some(&new) {
-        return Ok(false);
-    }
-    let stored = service.put_config(block.height, config);
-    stored.map(|()| true).map_err(|error| error.to_string())
+    let is_new = config_at(service, block.hash).as_ref() != Some(&new);
+    let stored = service.put_config(epoch_id, config);
+    stored.map(|()| is_new).map_err(|error| error.to_string())
 }
 
 /// The configuration that the store has in force at a block

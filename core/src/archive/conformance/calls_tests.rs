@@ -57,17 +57,17 @@ fn every_run_makes_the_same_calls() {
     assert_eq!(
         found,
         [
-            (14, 7, "HZjxRw"),
-            (15, 49, "62Cigb"),
+            (14, 7, "4uQqro"),
+            (15, 49, "GVTZQx"),
             (8, 6600, "GUQTdg"),
-            (2, 160, "2Qzs5a"),
+            (2, 160, "2pVbn9"),
             (16, 16, "8tchaH"),
-            (49, 770, "Bw85vU"),
+            (49, 770, "FPB2K5"),
             (3, 15, "HSBLms"),
             (17, 23, "BGy5St"),
             (12, 16, "EXB746"),
-            (77, 875, "E9v3me"),
-            (476, 784, "DyziZd"),
+            (77, 875, "9YQUQT"),
+            (476, 784, "6dRNbp"),
             (29, 453, "85VLu1"),
         ]
     );

@@ -42,9 +42,7 @@ fn tables() -> impl Iterator<Item = Table> {
 /// The key by which the engine addresses a table, with this number
 fn key(table: Table, number: u64) -> Key {
     match table {
-        Table::ArchivedHeights | Table::ArchivedConfigs | Table::ArchiveDictionaries => {
-            Key::number(table, number)
-        }
+        Table::ArchivedHeights | Table::ArchiveDictionaries => Key::number(table, number),
         Table::ArchiveProgress => WriterProgress::key(WriterId(number)),
         _ => hash_key(table, &format!("{number}")),
     }

@@ -124,9 +124,9 @@ fn every_run_makes_the_same_calls() {
     for (isolation, expected) in [
         (
             Isolation::Snapshot,
-            &[(481, 968, "892nr3"), (516, 1559, "BPV5iW"), (105, 408, "Cp6Wxf")][..],
+            &[(481, 968, "892nr3"), (516, 1559, "Hc5uXa"), (105, 408, "2rPLrq")][..],
         ),
-        (Isolation::ReadCommitted, &[(1401, 2931, "GSxJEN"), (129, 504, "HbBmen")]),
+        (Isolation::ReadCommitted, &[(1401, 2931, "HvHvxY"), (129, 504, "23LDgu")]),
     ] {
         let all = trace(StorageRun::shared(isolation), isolation);
         assert_eq!(all[..each.len()], each);

@@ -161,7 +161,7 @@ fn fork_block_rows_of_another_version_are_refused() {
 
 #[test]
 fn config_rows_of_another_version_are_refused() {
-    let row = ConfigRecord { fragment: b"{}" }.encode();
+    let row = ConfigRecord { origin: ConfigOrigin::Epoch, fragment: b"{}" }.encode();
     check_versions(Table::Configs, &row, |row| ConfigRecord::decode(row).map(drop));
 }
 

@@ -1,12 +1,14 @@
 //! The protocol configurations of an archive, for a store that begins at a later height.
 //!
 //! A new server finds archived blocks by their heights and hashes, but has no configuration that
-//! was in force at them. There are few, so those that the store lacks are put into it once, before
-//! anything is exported. An archive of another network is noticed here, by its configurations.
+//! was in force at them. Those that the store lacks are put into it once, before anything is
+//! exported; what other servers archive later is read from the archive. An archive of another
+//! network is noticed here, by its configurations.
 
 use milepost::archive::{Archive, Envelope};
-use milepost::primitives::BlockHeight;
-use milepost::storage::rows::{ConfigIndex, ConfigRecord};
+use milepost::config::ConfigScope;
+use milepost::primitives::CryptoHash;
+use milepost::storage::rows::{ConfigOrigin, ConfigRecord};
 use milepost::storage::{Key, Row, Snapshot as _, Table};
 use milepost::{Error, ErrorKind};
 use tracing::{info, warn};
@@ -25,8 +27,6 @@ const PAGE: usize = 16;
 ///
 /// Those of the archive and of the store, and a configuration of another network.
 pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Error> {
-    let row = service.store().snapshot().get(&ConfigIndex::key())?;
-    let index = ConfigIndex::decode(row.as_deref())?;
     let (mut count, mut rows): (u64, Vec<(Key, Row)>) = (0, Vec::new());
     loop {
         let after = rows.last().map(|(key, _)| *key);
@@ -41,10 +41,13 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
                 warn!("{key:?}: two contents in the archive, neither is used");
                 continue;
             };
-            let first = height(key)?;
-            if !index.heights.contains(&first) {
-                let text = text(key, row)?;
-                service.put_config(first, text).map_err(|error| error.at(format!("{key:?}")))?;
+            let (scope, text) = config(key, row)?;
+            let stored = Key::new(Table::Configs, key.bytes_in_table());
+            let read = |key| service.store().snapshot().get(&key);
+            let is_stored = stored.map(read).transpose()?.flatten().is_some();
+            if !is_stored {
+                let put = service.put_config(scope, text);
+                put.map_err(|error| error.at(format!("{key:?}")))?;
                 count += 1;
             }
         }
@@ -68,7 +71,7 @@ pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> 
             return Ok(chain_id);
         }
         for (key, row) in &rows {
-            let text = text(key, row)?;
+            let (_, text) = config(key, row)?;
             if chain_id.is_none() {
                 // Reading from memory cannot fail.
                 chain_id = json_scan::value_at(text.as_bytes(), &["chain_id"]).ok().flatten();
@@ -77,19 +80,17 @@ pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> 
     }
 }
 
-/// The text of a configuration
-fn text<'row>(key: &Key, row: &'row Row) -> Result<&'row str, Error> {
+/// The blocks at which a configuration is in force, and its text
+fn config<'row>(key: &Key, row: &'row Row) -> Result<(ConfigScope, &'row str), Error> {
     let content = Envelope::decode(key.table(), row)?.content()?;
-    let text = core::str::from_utf8(ConfigRecord::decode(content)?.fragment);
-    text.map_err(|error| corrupt(key, error))
-}
-
-/// The first height at which a configuration is in force
-fn height(key: &Key) -> Result<BlockHeight, Error> {
-    let bytes = <[u8; 8]>::try_from(key.bytes_in_table());
-    bytes
-        .map(BlockHeight::from_be_bytes)
-        .map_err(|_| corrupt(key, "not the key of a configuration"))
+    let ConfigRecord { origin, fragment } = ConfigRecord::decode(content)?;
+    let scope = match (origin, <[u8; 32]>::try_from(key.bytes_in_table())) {
+        (ConfigOrigin::Height(height), _) => ConfigScope::From(height),
+        (ConfigOrigin::Epoch, Ok(epoch_id)) => ConfigScope::Epoch(CryptoHash::new(epoch_id)),
+        _ => return Err(corrupt(key, "not the row of a configuration")),
+    };
+    let text = core::str::from_utf8(fragment).map_err(|error| corrupt(key, error))?;
+    Ok((scope, text))
 }
 
 fn corrupt(key: &Key, detail: impl core::fmt::Display) -> Error {

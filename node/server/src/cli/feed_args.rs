@@ -166,7 +166,8 @@ pub(crate) struct FeedArgs {
     pub(crate) until: Option<u64>,
     /// Directory of protocol configurations
     ///
-    /// Its files are `<height>.json`, each effective from its height on.
+    /// Its files are `<epoch id>.json`, each of its epoch, or `<height>.json`, each effective from
+    /// its height on in epochs without one of their own.
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,
 }

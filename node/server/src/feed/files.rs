@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use milepost::config::ConfigScope;
 use serde::de::IgnoredAny;
 
 use super::paths::{file_name, is_directory, list, open, with_path};
@@ -59,24 +60,35 @@ pub(super) fn find_blocks(paths: &[&PathBuf]) -> Result<Vec<BlockSource>, String
     Ok(sources)
 }
 
-/// The configuration files of a directory, with the heights from which they are effective
-pub(super) fn find_configs(directory: &Path) -> Result<Vec<(u64, PathBuf)>, String> {
+/// The configuration files of a directory, with what their names say of where they are effective
+pub(super) fn find_configs(directory: &Path) -> Result<Vec<(ConfigScope, PathBuf)>, String> {
     let mut configs = Vec::new();
     for path in list(directory)? {
         if !is_json(&path) {
             continue;
         }
-        let height = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
-        let height = height.ok_or_else(|| {
-            with_path(&path, "expected a height as the file name, such as 9820210.json")
+        let scope = path.file_stem().and_then(|stem| scope(stem.to_str()?));
+        let scope = scope.ok_or_else(|| {
+            let detail = "expected a height or the id of an epoch as the file name, such as \
+                          9820210.json";
+            with_path(&path, detail)
         })?;
-        configs.push((height, path));
+        configs.push((scope, path));
     }
     if configs.is_empty() {
-        return Err(with_path(directory, "no configurations here (<height>.json)"));
+        return Err(with_path(
+            directory,
+            "no configurations here (<height>.json or <epoch id>.json)",
+        ));
     }
     configs.sort_unstable();
     Ok(configs)
+}
+
+/// A height in decimal, or the id of an epoch in base58, which no height is long enough to be
+fn scope(name: &str) -> Option<ConfigScope> {
+    let height = name.parse().ok().map(ConfigScope::From);
+    height.or_else(|| name.parse().ok().map(ConfigScope::Epoch))
 }
 
 fn search(path: &Path, sources: &mut Vec<BlockSource>) -> Result<(), String> {

@@ -10,8 +10,8 @@ use core::fmt::Display;
 use milepost::Error;
 use milepost::primitives::CryptoHash;
 use milepost::storage::rows::{
-    BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction, OutcomeRow,
-    ReceiptParent, RowId, decode_block_hash,
+    BlockRecord, ChainRecord, ConfigIndex, ConfigOrigin, ConfigRecord, FinalizedTransaction,
+    OutcomeRow, ReceiptParent, RowId, decode_block_hash,
 };
 use milepost::storage::{Key, Row, Snapshot as _, Table};
 use milepost_redb::RedbSnapshot;
@@ -173,12 +173,25 @@ impl Links<'_> {
     fn check_configs(&mut self) -> Result<(), Error> {
         let index = ConfigIndex::decode(self.row(&ConfigIndex::key())?.as_deref())?;
         for height in &index.heights {
-            let key = ConfigRecord::key(*height);
+            let key = ConfigRecord::height_key(*height);
             if !self.has(&key)? {
                 self.problems.add(format_args!("{key:?}: no row, and the index has it"));
             }
         }
-        self.check_count(Table::Configs, index.heights.len() as u64)
+        let rows = self.rows;
+        rows.for_each_row(Table::Configs, &mut |row| {
+            let (key, row) = row?;
+            // A row of another layout is reported with the rows of its table.
+            let Ok(ConfigRecord { origin: ConfigOrigin::Height(height), .. }) =
+                ConfigRecord::decode(row)
+            else {
+                return Ok(());
+            };
+            if index.heights.binary_search(&height).is_err() {
+                self.problems.add(format_args!("{key:?}: height {height} is not in the index"));
+            }
+            Ok(())
+        })
     }
 
     /// What outcomes and parents of receipts say of transactions

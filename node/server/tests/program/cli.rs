@@ -114,7 +114,7 @@ fn errors_name_the_configuration_file() {
     fs::write(directory.path().join("88.json"), "{]").unwrap();
     assert_error("88.json: ");
     fs::write(directory.path().join("mainnet.json"), "{}").unwrap();
-    assert_error("mainnet.json: expected a height as the file name");
+    assert_error("mainnet.json: expected a height or the id of an epoch as the file name");
 }
 
 #[test]

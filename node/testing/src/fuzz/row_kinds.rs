@@ -112,9 +112,7 @@ fn finalized(row: &[u8]) {
 /// A row of a table of an archive
 fn archived(table: Table, row: &[u8]) {
     let key = match table {
-        Table::ArchivedHeights | Table::ArchivedConfigs | Table::ArchiveDictionaries => {
-            Key::number(table, 1)
-        }
+        Table::ArchivedHeights | Table::ArchiveDictionaries => Key::number(table, 1),
         _ => Key::hash(table, CryptoHash::ZERO),
     };
     if let Ok(envelope) = Envelope::decode(table, row) {
