@@ -64,7 +64,12 @@ pub(crate) struct Oracle {
     blocks: HashMap<String, Rc<Block>>,
     /// The highest block that the header of any head named as final
     pub(crate) last_final: Option<BlockPoint>,
-    /// Protocol configurations, each with its first height
+    /// The configurations of epochs
+    epoch_configs: HashMap<String, String>,
+    /// What epochs have taken over from the one before, with the height up to which that was in
+    /// force
+    kept_configs: HashMap<String, (u64, String)>,
+    /// Configurations that are in force from a height on
     configs: Vec<(u64, String)>,
     pub(crate) index: Index,
     /// The index before the last block that changed it
@@ -197,6 +202,8 @@ impl Oracle {
             imported: 0,
             blocks: HashMap::new(),
             last_final: None,
+            epoch_configs: HashMap::new(),
+            kept_configs: HashMap::new(),
             configs: Vec::new(),
             index: Index::default(),
             index_before: Index::default(),
@@ -209,6 +216,60 @@ impl Oracle {
     pub(crate) fn put_config(&mut self, height: u64, config: String) {
         self.configs.push((height, config));
         self.configs.sort();
+    }
+
+    pub(crate) fn put_epoch_config(&mut self, epoch_id: String, config: String) {
+        self.epoch_configs.insert(epoch_id, config);
+    }
+
+    /// Number of rows of configurations
+    pub(crate) fn config_rows(&self) -> usize {
+        let kept = self.kept_configs.keys();
+        let kept = kept.filter(|epoch_id| !self.epoch_configs.contains_key(*epoch_id));
+        self.configs.len() + self.epoch_configs.len() + kept.count()
+    }
+
+    /// Whether a block is an orphan in another epoch than the canonical chain at its height
+    pub(crate) fn is_in_other_epoch(&self, hash: &str) -> bool {
+        let Some(block) = self.blocks.get(hash) else { return false };
+        let canonical = self.canonical.iter().rfind(|one| one.height <= block.height);
+        canonical.is_some_and(|one| one.header("epoch_id") != block.header("epoch_id"))
+    }
+
+    /// Whether a block is in an epoch that keeps the configuration of the one before
+    pub(crate) fn is_kept(&self, hash: &str) -> bool {
+        let block = self.blocks.get(hash);
+        block.is_some_and(|block| {
+            !self.epoch_configs.contains_key(block.header("epoch_id"))
+                && self.config_of_epoch(block).is_some()
+        })
+    }
+
+    /// The configuration that is in force at a block by its epoch: its own, or what stays in force
+    /// from the one before
+    fn config_of_epoch(&self, block: &Block) -> Option<&String> {
+        let epoch_id = block.header("epoch_id");
+        if let Some(own) = self.epoch_configs.get(epoch_id) {
+            return Some(own);
+        }
+        let (parent, kept) = self.kept_configs.get(epoch_id)?;
+        let mut named = self.configs.iter().map(|(first, _)| *first);
+        (!named.any(|first| *parent < first && first <= block.height)).then_some(kept)
+    }
+
+    /// Keeps what is in force at the parent of a block, if that is of another epoch
+    fn keep_config(&mut self, block: &Block) {
+        let epoch_id = block.header("epoch_id");
+        let is_known =
+            self.epoch_configs.contains_key(epoch_id) || self.kept_configs.contains_key(epoch_id);
+        let Some(parent) = self.blocks.get(block.header("prev_hash")) else { return };
+        if !is_known
+            && parent.header("epoch_id") != epoch_id
+            && let Some(config) = self.config_of_epoch(parent)
+        {
+            let kept = (parent.height, config.clone());
+            self.kept_configs.insert(epoch_id.to_owned(), kept);
+        }
     }
 
     /// The branch of a block, oldest first
@@ -254,6 +315,7 @@ impl Oracle {
         if self.rejects(&block) {
             return None;
         }
+        self.keep_config(&block);
         self.blocks.insert(block.hash.clone(), Rc::clone(&block));
         // The canonical chain is the branch of the highest block; of equal heights the first.
         let highest =
@@ -454,7 +516,7 @@ impl Oracle {
     fn is_expired(&self, base: &str) -> bool {
         let base = self.canonical.iter().find(|block| block.hash == base);
         let (Some(base), Some(last_final)) = (base, self.last_final) else { return false };
-        let config = self.config_at(self.head().height);
+        let config = self.config_at(self.head());
         let config: Value = serde_json::from_str(config).expect("JSON");
         let period = config["transaction_validity_period"].as_u64().expect("a number");
         last_final.height > base.height + period
@@ -464,8 +526,13 @@ impl Oracle {
         self.canonical.last().expect("a head")
     }
 
-    /// The configuration in force at a height
-    fn config_at(&self, height: u64) -> &str {
+    /// The configuration in force at a block
+    fn config_at(&self, block: &Block) -> &str {
+        self.config_of_epoch(block).map_or_else(|| self.config_from(block.height), String::as_str)
+    }
+
+    /// The configuration that is in force from the last height at or below this one
+    fn config_from(&self, height: u64) -> &str {
         let in_force = self.configs.iter().rfind(|(first, _)| *first <= height);
         &in_force.expect("the first configuration is in force from the genesis").1
     }
@@ -496,8 +563,8 @@ impl Oracle {
     /// The response with the configuration in force at a block, and its kind
     pub(crate) fn config(&self, params: &Value, id: &Value) -> (String, ResponseKind) {
         let head = self.head();
-        let known = |hash: &str| self.blocks.get(hash).map(|block| block.height);
-        let last_final = self.last_final.map(|last| last.height);
+        let known = |hash: &str| self.blocks.get(hash);
+        let last_final = self.last_final.and_then(|last| known(&last.hash.to_string()));
         let named = |name: &str| {
             params.as_object().into_iter().flatten().any(|(_, selector)| selector == name)
         };
@@ -507,36 +574,35 @@ impl Oracle {
                 kind = ResponseKind::SkippedBlock;
             }
             let found = self.canonical.iter().find(|block| block.height == height);
-            found
-                .map(|block| block.height)
-                .ok_or_else(|| format!("DB Not Found Error: BLOCK HEIGHT: {height}"))
+            found.ok_or_else(|| format!("DB Not Found Error: BLOCK HEIGHT: {height}"))
         } else if let Some(hash) = params["block_id"].as_str() {
             known(hash).ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))
         } else if named("optimistic") {
-            Ok(head.height)
+            self.canonical.last().ok_or_else(String::new)
         } else if named("near-final") {
             // A final block is nearly final as well.
-            let near_final = known(head.header("last_ds_final_block")).max(last_final);
+            let near_final = known(head.header("last_ds_final_block")).into_iter();
+            let near_final = near_final.chain(last_final).max_by_key(|block| block.height);
             near_final.ok_or_else(|| "NEAR-FINAL HEAD".to_owned())
         } else if named("final") {
             last_final.ok_or_else(|| "FINAL HEAD".to_owned())
         } else if named("genesis") {
-            Ok(self.configs[0].0)
+            return (config_response(&self.configs[0].1, id), ResponseKind::Result);
         } else {
-            Ok(self.canonical[0].height)
+            Ok(&self.canonical[0])
         };
         match found {
-            Ok(height) => {
-                let config = self.config_at(height);
-                let response = format!(r#"{{"jsonrpc":"2.0","result":{config},"id":{id}}}"#);
-                (response, ResponseKind::Result)
-            }
+            Ok(block) => (config_response(self.config_at(block), id), ResponseKind::Result),
             Err(which) => {
                 let cause = json!({ "info": {}, "name": "UNKNOWN_BLOCK" });
                 (failure(&cause, &json!(format!("Block Not Found: {which}")), id), kind)
             }
         }
     }
+}
+
+fn config_response(config: &str, id: &Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","result":{config},"id":{id}}}"#)
 }
 
 fn failure(cause: &Value, data: &Value, id: &Value) -> String {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use milepost::ErrorKind;
 use milepost::endpoint::{Engine, RequestState, Settings};
 use milepost::import::{BlockPosition, ImportSettings, Retention};
+use milepost::primitives::CryptoHash;
 use milepost::rpc::ResponseKind;
 use milepost::status::Milestone;
 use milepost::storage::Table;
@@ -36,7 +37,10 @@ pub(crate) struct Simulation {
     oracle: Oracle,
     rng: Rng,
     requests: Vec<OpenRequest>,
-    protocol_versions: HashSet<u64>,
+    /// Ids of the epochs of the messages so far
+    epochs: HashSet<String>,
+    /// The configurations of epochs that are on their way, by the message before which they arrive
+    late_configs: BTreeMap<usize, Vec<(String, String)>>,
     boundaries: Vec<String>,
     /// Rows that were canonical and are no longer, by table and id
     lost_rows: HashSet<(u8, String)>,
@@ -86,7 +90,8 @@ impl Simulation {
             oracle: Oracle::new(retention),
             rng,
             requests: Vec::new(),
-            protocol_versions: HashSet::new(),
+            epochs: HashSet::new(),
+            late_configs: BTreeMap::new(),
             boundaries,
             lost_rows: HashSet::new(),
             coverage: Coverage::default(),
@@ -94,10 +99,11 @@ impl Simulation {
     }
 
     pub(crate) fn run(mut self, seed: u64) -> Coverage {
+        self.put_named_configs();
         let every = 2 + (seed % 5) as usize;
         for now in 0..self.messages.len() {
             let message = self.messages[now].clone();
-            self.put_config(&message);
+            self.put_configs(now);
             self.import(&message);
             // At least three times.
             if now % (MESSAGES / 3) == 10 {
@@ -120,18 +126,39 @@ impl Simulation {
         self.coverage
     }
 
-    /// Imports the configuration of a protocol version at the first block that has it
-    fn put_config(&mut self, message: &BlockMessage) {
-        let json: Value = serde_json::from_slice(&message.json).expect("JSON");
-        let version = json["block"]["header"]["latest_protocol_version"].as_u64().expect("one");
-        if self.protocol_versions.insert(version) {
-            let boundaries: Vec<&str> = self.boundaries.iter().map(String::as_str).collect();
-            let genesis = self.messages[0].height;
-            let config = protocol_config("practice", genesis, version as u32, &boundaries);
+    fn config(&self, version: u32) -> String {
+        let boundaries: Vec<&str> = self.boundaries.iter().map(String::as_str).collect();
+        protocol_config("practice", self.messages[0].height, version, &boundaries)
+    }
+
+    /// Imports configurations that are in force from a height on, for epochs without one
+    fn put_named_configs(&mut self) {
+        let genesis = self.messages[0].height;
+        for (height, version) in [(genesis, 90), (genesis + self.rng.between(20, 80), 91)] {
+            let config = self.config(version);
             let (settings, store) = (&self.import_settings, &mut self.store);
-            let put = self.engine.put_config(message.height, &config, settings, store);
-            put.expect("a valid configuration");
-            self.oracle.put_config(message.height, config);
+            self.engine.put_config(height, &config, settings, store).expect("it is valid");
+            self.oracle.put_config(height, config);
+        }
+    }
+
+    /// Imports the configurations that arrive before this message
+    ///
+    /// Each epoch has a version of its own, also those of forks. Some arrive late, some never.
+    fn put_configs(&mut self, now: usize) {
+        let json: Value = serde_json::from_slice(&self.messages[now].json).expect("JSON");
+        let epoch_id = json["block"]["header"]["epoch_id"].as_str().expect("one").to_owned();
+        if self.epochs.insert(epoch_id.clone()) && !self.rng.one_in(4) {
+            let config = self.config(92 + self.epochs.len() as u32);
+            let arrival = now + self.rng.below(3) as usize * self.rng.below(6) as usize;
+            self.late_configs.entry(arrival).or_default().push((epoch_id, config));
+        }
+        for (epoch_id, config) in self.late_configs.remove(&now).into_iter().flatten() {
+            let (settings, store) = (&self.import_settings, &mut self.store);
+            let epoch: CryptoHash = epoch_id.parse().expect("the id of an epoch");
+            self.engine.put_config(epoch, &config, settings, store).expect("it is valid");
+            self.oracle.put_epoch_config(epoch_id, config);
+            self.coverage.add("configurations of epochs", 1);
         }
     }
 
@@ -290,7 +317,7 @@ impl Simulation {
             (Table::Outcomes, outcomes.len()),
             (Table::Receipts, bodies),
             (Table::ForkBlocks, blocks - canonical),
-            (Table::Configs, self.protocol_versions.len()),
+            (Table::Configs, self.oracle.config_rows()),
             (Table::ReceiptParents, receipt_parents),
         ];
         self.coverage.add("finalized transactions", finalized);
@@ -313,7 +340,20 @@ impl Simulation {
             json!({ "sync_checkpoint": "genesis" }),
             json!({ "sync_checkpoint": "earliest_available" }),
         ];
-        for params in selectors {
+        // Blocks of forks and their neighbours, some at the boundary of two epochs.
+        let recent = &self.messages[now.saturating_sub(8)..=now];
+        let recent = recent.iter().map(|message| {
+            let hash = message.hash.to_string();
+            [json!({ "block_id": hash }), json!({ "block_id": message.height })]
+        });
+        for message in &self.messages[now.saturating_sub(8)..=now] {
+            let hash = message.hash.to_string();
+            let is_in_other_epoch = self.oracle.is_in_other_epoch(&hash);
+            let coverage = &mut self.coverage;
+            coverage.add("orphans in another epoch", usize::from(is_in_other_epoch));
+            coverage.add("kept configurations", usize::from(self.oracle.is_kept(&hash)));
+        }
+        for params in recent.flatten().chain(selectors) {
             let id = json!(now);
             let method = "EXPERIMENTAL_protocol_config";
             let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
