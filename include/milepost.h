@@ -1633,23 +1633,24 @@ milepost_status_t milepost_endpoint_handle_block(struct milepost_endpoint *endpo
 MILEPOST_NONNULL(1, 4);
 
 /**
- * Puts a protocol configuration in force from this height on, in one commit
+ * Puts a protocol configuration in force in an epoch, or from a height on, in one commit
  *
  * As `milepost_engine_put_config`, and done with an engine. Without one it is an import as
  * that of `milepost_endpoint_handle_block`, without a summary.
  *
  * Threads: one at a time for each `endpoint`.
  *
- * May be NULL: `error`.
+ * May be NULL: `epoch_id`, `error`.
  */
 MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endpoint,
+                                                  const struct milepost_hash *epoch_id,
                                                   uint64_t height,
                                                   const uint8_t *config,
                                                   size_t config_len,
                                                   uint64_t *handle,
                                                   struct milepost_error **error)
-MILEPOST_NONNULL(1, 5);
+MILEPOST_NONNULL(1, 6);
 
 /**
  * Asks for the state of the chain in the storage; it comes as `MILEPOST_OUTPUT_COMPLETED`, or
@@ -1962,17 +1963,21 @@ milepost_status_t milepost_engine_import_block(const struct milepost_engine *eng
 MILEPOST_NONNULL(1);
 
 /**
- * Puts a protocol configuration in force from this height on, in one commit
+ * Puts a protocol configuration in force in an epoch, or from a height on, in one commit
  *
- * The text is the result of a node's `EXPERIMENTAL_protocol_config`. Replaces the
- * configuration of the same height. All configurations of a storage belong to one chain.
+ * The text is the result of a node's `EXPERIMENTAL_protocol_config` about a block, whose
+ * header has the id of the epoch. `epoch_id` may be NULL: the configuration is then in force
+ * from `height` on, in epochs that have none of their own. With an epoch `height` has no
+ * meaning. Replaces the configuration of the same epoch or height. All configurations of a
+ * storage belong to one chain.
  *
  * Threads: any number concurrently.
  *
- * May be NULL: `error`.
+ * May be NULL: `epoch_id`, `error`.
  */
 MILEPOST_NODISCARD
 milepost_status_t milepost_engine_put_config(const struct milepost_engine *engine,
+                                             const struct milepost_hash *epoch_id,
                                              uint64_t height,
                                              const uint8_t *config,
                                              size_t config_len,

@@ -18,7 +18,7 @@ use milepost::{Error, ErrorKind};
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedValue};
 use crate::boundary::parameter::ArrayStart;
-use crate::engine::milepost_engine;
+use crate::engine::{config_scope, milepost_engine};
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::output::{BorrowedOutput, MILEPOST_TIMEOUT_NEVER, milepost_output};
@@ -220,25 +220,26 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Puts a protocol configuration in force from this height on, in one commit
+    /// Puts a protocol configuration in force in an epoch, or from a height on, in one commit
     ///
     /// As `milepost_engine_put_config`, and done with an engine. Without one it is an import as
     /// that of `milepost_endpoint_handle_block`, without a summary.
     fn milepost_endpoint_handle_config(
         endpoint: *mut milepost_endpoint,
+        #[optional] epoch_id: *const milepost_hash,
         height: u64,
         config: *const u8,
         config_len: usize,
         handle: *mut u64,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let config = config.text(config_len)?;
+        let (scope, config) = (config_scope(epoch_id, height), config.text(config_len)?);
         let EndpointState { endpoint, rows, .. } = &mut *endpoint;
         match rows {
             RowSource::Host(settings) => {
-                handle.write(endpoint.handle_config(height, config, settings)?.to_bits());
+                handle.write(endpoint.handle_config(scope, config, settings)?.to_bits());
             }
-            RowSource::Engine(engine) => engine.put_config(height, config)?,
+            RowSource::Engine(engine) => engine.put_config(scope, config)?,
         }
         Ok(())
     }

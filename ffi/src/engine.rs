@@ -8,9 +8,10 @@ use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use milepost::archive::ArchiveLookup;
-use milepost::config::ConfigImport;
+use milepost::config::{ConfigImport, ConfigScope};
 use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, BlockVerifier, ImportSettings, ImportSummary, VerifyMode};
+use milepost::primitives::CryptoHash;
 use milepost::rpc::Request;
 use milepost::storage::{Snapshot, run};
 
@@ -27,6 +28,7 @@ use crate::response::{ParsedResponse, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
 use crate::storage::{HostStorage, milepost_storage};
+use crate::value::milepost_hash;
 
 /// An engine over a storage
 pub struct milepost_engine {
@@ -105,11 +107,19 @@ impl EngineState {
         Ok(summary)
     }
 
-    /// Puts a protocol configuration in force from this height on
-    pub(crate) fn put_config(&self, height: u64, config: &str) -> Result<(), CallError> {
+    /// Puts a protocol configuration in force
+    pub(crate) fn put_config(&self, scope: ConfigScope, config: &str) -> Result<(), CallError> {
         let strict_types = self.import_settings.strict_types;
-        let mut import = ConfigImport::new(height.into(), config, strict_types)?;
+        let mut import = ConfigImport::new(scope, config, strict_types)?;
         self.storage.import(|snapshot| Ok((run(&mut import, snapshot)?, ())))
+    }
+}
+
+/// The epoch, or the heights from this one on
+pub(crate) fn config_scope(epoch_id: Option<milepost_hash>, height: u64) -> ConfigScope {
+    match epoch_id {
+        Some(epoch_id) => ConfigScope::Epoch(CryptoHash::new(epoch_id.bytes)),
+        None => ConfigScope::From(height),
     }
 }
 
@@ -201,18 +211,22 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Puts a protocol configuration in force from this height on, in one commit
+    /// Puts a protocol configuration in force in an epoch, or from a height on, in one commit
     ///
-    /// The text is the result of a node's `EXPERIMENTAL_protocol_config`. Replaces the
-    /// configuration of the same height. All configurations of a storage belong to one chain.
+    /// The text is the result of a node's `EXPERIMENTAL_protocol_config` about a block, whose
+    /// header has the id of the epoch. `epoch_id` may be NULL: the configuration is then in force
+    /// from `height` on, in epochs that have none of their own. With an epoch `height` has no
+    /// meaning. Replaces the configuration of the same epoch or height. All configurations of a
+    /// storage belong to one chain.
     fn milepost_engine_put_config(
         engine: *const milepost_engine,
+        #[optional] epoch_id: *const milepost_hash,
         height: u64,
         config: *const u8,
         config_len: usize,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        engine.put_config(height, config.text(config_len)?)
+        engine.put_config(config_scope(epoch_id, height), config.text(config_len)?)
     }
 }
 

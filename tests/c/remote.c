@@ -177,7 +177,7 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
     OK(milepost_chain_status_read(output.chain_status, &chain_status, NULL));
     CHECK(chain_status.blocks == 1 && chain_status.head.height == 100);
     milepost_chain_status_free(output.chain_status);
-    CHECK(milepost_endpoint_handle_config(host.endpoint, 7, TEXT("{}"), &handle, NULL) ==
+    CHECK(milepost_endpoint_handle_config(host.endpoint, NULL, 7, TEXT("{}"), &handle, NULL) ==
               MILEPOST_STATUS_SCHEMA &&
           handle == 0);
     tear_down(&host);

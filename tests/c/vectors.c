@@ -84,6 +84,7 @@ static void reset_host(host *self) {
     self->settings = NULL;
     self->engine = NULL;
     self->endpoint = NULL;
+    self->chain_query = 0;
     must(milepost_settings_new(&self->settings, NULL), "no settings");
 }
 
@@ -188,13 +189,13 @@ static void request(host *self, uint64_t now, input body, input method) {
     }
 }
 
-static void put_config(host *self, uint64_t height, input config) {
+static void put_config(host *self, const milepost_hash *epoch_id, uint64_t height, input config) {
     milepost_error *error;
     milepost_status_t status;
     uint64_t handle;
     open_host(self);
-    status = milepost_endpoint_handle_config(self->endpoint, height, config.bytes, config.len,
-                                             &handle, &error);
+    status = milepost_endpoint_handle_config(self->endpoint, epoch_id, height, config.bytes,
+                                             config.len, &handle, &error);
     if (status != MILEPOST_STATUS_OK) {
         reply_error(status, error);
     } else if ((handle != 0) != is_remote(self)) {
@@ -364,7 +365,14 @@ int main(int argc, char **argv) {
             }
         } else if (sscanf(line, "config %" SCNu64 " %zu", &number, &len) == 2) {
             input config = read_input(len);
-            put_config(&self, number, config);
+            put_config(&self, NULL, number, config);
+            free(config.bytes);
+        } else if (sscanf(line, "epoch-config %63s %zu", block, &len) == 2) {
+            input config = read_input(len);
+            milepost_hash epoch_id;
+            must(milepost_hash_parse((const uint8_t *)block, strlen(block), &epoch_id, NULL),
+                 "the id of an epoch is no hash");
+            put_config(&self, &epoch_id, 0, config);
             free(config.bytes);
         } else if (sscanf(line, "block %zu", &len) == 1) {
             input block = read_input(len);

@@ -149,6 +149,7 @@ public:
         engine_ = Engine();
         endpoint_ = Endpoint();
         remote_ = RemoteHost();
+        chain_query_ = 0;
         store_ = std::make_unique<MapStorage>();
         settings_ = must(Settings::create());
     }
@@ -158,9 +159,11 @@ public:
         set ? print("ok\n") : reply_error(set.error());
     }
 
-    void config(std::uint64_t height, std::string_view config) {
+    /// Of the epoch with this id, or from this height on
+    template <typename Scope>
+    void config(const Scope &scope, std::string_view config) {
         open();
-        Result<RequestHandle> handle = endpoint_.handle_config(height, config);
+        Result<RequestHandle> handle = endpoint_.handle_config(scope, config);
         if (!handle) return reply_error(handle.error());
         if ((*handle != 0) != is_remote()) fail("an import with an engine goes on");
         drain("ok\n");
@@ -356,6 +359,8 @@ int main(int argc, char **argv) {
             host.set(setting, number);
         } else if (std::sscanf(line, "config %" SCNu64 " %zu", &number, &len) == 2) {
             host.config(number, read_input(len));
+        } else if (std::sscanf(line, "epoch-config %63s %zu", block, &len) == 2) {
+            host.config(must(parse_hash(block)), read_input(len));
         } else if (std::sscanf(line, "block %zu", &len) == 1) {
             host.block(read_input(len));
         } else if (std::sscanf(line, "request %" SCNu64 " %zu %zu", &number, &len, &method_len) ==

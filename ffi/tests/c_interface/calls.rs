@@ -194,10 +194,17 @@ impl<'bytes> Program<'bytes> {
         self.summaries.add(summary);
     }
 
+    /// The id of an epoch, or none
+    pub(crate) fn epoch_id(&mut self) -> Option<milepost_hash> {
+        (self.input.below(2) == 0).then(|| self.input.hash())
+    }
+
     fn put_config(&mut self) {
         let (engine, config) = (self.engines.pick(&mut self.input), self.input.text());
-        let height = self.input.number();
-        call!(self, milepost_engine_put_config(engine, height, config.as_ptr(), config.len()));
+        let (epoch_id, height) = (self.epoch_id(), self.input.number());
+        let epoch_id = epoch_id.as_ref().map_or(ptr::null(), ptr::from_ref);
+        let (data, length) = (config.as_ptr(), config.len());
+        call!(self, milepost_engine_put_config(engine, epoch_id, height, data, length));
     }
 
     fn respond(&mut self) {

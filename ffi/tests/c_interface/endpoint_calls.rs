@@ -53,10 +53,18 @@ impl Program<'_> {
         let (data, length) = (message.as_ptr(), message.len());
         match self.input.below(4) {
             0 => {
-                let height = self.input.number();
+                let (epoch_id, height) = (self.epoch_id(), self.input.number());
+                let epoch_id = epoch_id.as_ref().map_or(ptr::null(), ptr::from_ref);
                 call!(
                     self,
-                    milepost_endpoint_handle_config(endpoint, height, data, length, &mut handle)
+                    milepost_endpoint_handle_config(
+                        endpoint,
+                        epoch_id,
+                        height,
+                        data,
+                        length,
+                        &mut handle
+                    )
                 );
             }
             _ => {

@@ -186,14 +186,24 @@ public:
         return result;
     }
 
-    /// Puts a protocol configuration, as JSON, in force from this height on
+    /// Puts a protocol configuration, as JSON, in force in the epoch with this id
     ///
     /// Done with an engine, when 0 is returned; without one it goes on by outputs.
+    Result<RequestHandle> handle_config(const Hash &epoch_id, std::string_view config) noexcept {
+        RequestHandle handle = 0;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_config(
+            get(), &epoch_id, 0, data(config), config.size(), &handle, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return handle;
+    }
+
+    /// The same from this height on, in epochs that have none of their own
     Result<RequestHandle> handle_config(std::uint64_t height, std::string_view config) noexcept {
         RequestHandle handle = 0;
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_endpoint_handle_config(get(), height, data(config),
-                                                                   config.size(), &handle, &error);
+        milepost_status_t status = milepost_endpoint_handle_config(
+            get(), nullptr, height, data(config), config.size(), &handle, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return handle;
     }

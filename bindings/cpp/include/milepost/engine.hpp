@@ -249,11 +249,20 @@ public:
         return ImportSummary(summary);
     }
 
-    /// Puts a protocol configuration, as JSON, in force from this height on
-    Result<void> put_config(std::uint64_t height, std::string_view config) const noexcept {
+    /// Puts a protocol configuration, as JSON, in force in the epoch with this id
+    Result<void> put_config(const Hash &epoch_id, std::string_view config) const noexcept {
         milepost_error *error = nullptr;
         milepost_status_t status =
-            milepost_engine_put_config(get(), height, data(config), config.size(), &error);
+            milepost_engine_put_config(get(), &epoch_id, 0, data(config), config.size(), &error);
+        return to_result(status, error);
+    }
+
+    /// Puts a protocol configuration, as JSON, in force from this height on, in epochs that have
+    /// none of their own
+    Result<void> put_config(std::uint64_t height, std::string_view config) const noexcept {
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_engine_put_config(get(), nullptr, height, data(config),
+                                                              config.size(), &error);
         return to_result(status, error);
     }
 
