@@ -155,13 +155,16 @@ export class Endpoint {
   handleBlock(message: string | Uint8Array): Promise<ImportSummary>;
 
   /**
-   * Puts a protocol configuration in force from this height on, and replaces the one of this
-   * height.
+   * Puts a protocol configuration in force in an epoch, or from a height on, and replaces the one of
+   * this epoch or height.
+   *
+   * A host that has asked a node about a block names `epoch_id` of its header, as text; this changes
+   * no other epoch. A height counts in epochs that have no configuration of their own.
    *
    * @throws {ConfigError} The configuration is malformed, or belongs to another chain.
    * @throws {StorageError} The storage failed; `cause` is its error.
    */
-  putConfig(height: number | bigint, config: string | Uint8Array): Promise<void>;
+  putConfig(scope: string | number | bigint, config: string | Uint8Array): Promise<void>;
 
   /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout;
    *  for a configuration: `handleRequest<RpcProtocolConfigResponse>(…)` */

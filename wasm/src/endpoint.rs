@@ -4,6 +4,7 @@
 //! With the storage in memory most requests are answered by the call that hands them in, and no
 //! output asks for rows or a commit. The parts of an output are valid until the next poll.
 
+use milepost::config::ConfigScope;
 use milepost::endpoint::{
     Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState, Response,
     ResponseBody, WaitMode,
@@ -197,13 +198,24 @@ impl Endpoint {
         Ok(self.inner.handle_block(message, &settings)?.to_bits())
     }
 
-    /// Puts a configuration in force from this height on, and returns the handle of this import
+    /// Puts a configuration in force in the epoch with this id, or from the height on if there is
+    /// none, and returns the handle of this import
     ///
     /// # Errors
     ///
-    /// What is wrong with the configuration by itself, and where.
-    pub fn handle_config(&mut self, height: u64, config: &[u8]) -> Result<u64, EngineError> {
-        let handle = self.inner.handle_config(height, utf8(config)?, &self.import_settings)?;
+    /// What is wrong with the id or with the configuration by itself, and where.
+    pub fn handle_config(
+        &mut self,
+        epoch_id: Option<String>,
+        height: u64,
+        config: &[u8],
+    ) -> Result<u64, EngineError> {
+        let value_error = |error| Error::new(ErrorKind::Value, error).at("epoch_id");
+        let scope = match epoch_id {
+            Some(epoch_id) => ConfigScope::Epoch(epoch_id.parse().map_err(value_error)?),
+            None => ConfigScope::From(height),
+        };
+        let handle = self.inner.handle_config(scope, utf8(config)?, &self.import_settings)?;
         Ok(handle.to_bits())
     }
 

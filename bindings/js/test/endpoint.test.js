@@ -120,6 +120,7 @@ for (const [name, open] of Object.entries(storages)) {
       });
       await assert.rejects(endpoint.handleBlock(new Uint8Array([0x22, 0xff])), { code: ErrorCode.SYNTAX, offset: 1 });
       await assert.rejects(endpoint.putConfig(0, "{}"), { name: "ConfigError" });
+      await assert.rejects(endpoint.putConfig("", "{}"), { name: "ConfigError", path: "epoch_id" });
       await assert.rejects(endpoint.handleBlock(7), UsageError);
       await assert.rejects(endpoint.putConfig(-1, "{}"), UsageError);
       const summary = await endpoint.handleBlock(block(102));

@@ -24,8 +24,8 @@ export function runner(manifest, read, { parseJson, writeJson }) {
       },
       waitConfig: { maxWaiting: max_waiting },
     });
-    for (const { file, from_height } of fixture.configs) {
-      await endpoint.putConfig(from_height, await read(file));
+    for (const { file, epoch_id, from_height } of fixture.configs) {
+      await endpoint.putConfig(epoch_id ?? from_height, await read(file));
     }
     for (const block of fixture.blocks) await endpoint.handleBlock(await read(block));
     for (const { file, error } of fixture.refused ?? []) {

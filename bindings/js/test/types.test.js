@@ -35,7 +35,11 @@ const MUTATIONS = {
   ],
   "a result of the module": ["build/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
   "a removed function of the module": ["build/glue.d.ts", "export function version(): string;", ""],
-  "a parameter of a handwritten type": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
+  "a parameter of a handwritten type": [
+    "index.d.ts",
+    "putConfig(scope: string | number | bigint",
+    "putConfig(scope: string | bigint",
+  ],
   "a result of a handwritten type": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
   "a method without a handwritten type": ["index.d.ts", "  shutdown(): void;\n", ""],
   "a handwritten member without a source": [

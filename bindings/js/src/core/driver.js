@@ -68,11 +68,12 @@ export class Driver {
   }
 
   /**
-   * @param {bigint} height
+   * @param {string | bigint} scope
    * @param {Uint8Array} config
    */
-  async putConfig(height, config) {
-    const handle = this.run((endpoint) => endpoint.handle_config(height, config), ConfigError);
+  async putConfig(scope, config) {
+    const [epochId, height] = typeof scope === "string" ? [scope, 0n] : [undefined, scope];
+    const handle = this.run((endpoint) => endpoint.handle_config(epochId, height, config), ConfigError);
     return new Promise((resolve, reject) => {
       this.#start(handle, { resolve, reject, errorClass: ConfigError, readRows: new Map() });
     });

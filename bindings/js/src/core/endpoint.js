@@ -136,11 +136,12 @@ export class Endpoint {
   }
 
   /**
-   * @param {number | bigint} height
+   * @param {string | number | bigint} scope
    * @param {string | Uint8Array} config
    */
-  async putConfig(height, config) {
-    await this.#driver.putConfig(uint64(height, "height"), textBytes(config, "config"));
+  async putConfig(scope, config) {
+    const checked = typeof scope === "string" ? scope : uint64(scope, "scope");
+    await this.#driver.putConfig(checked, textBytes(config, "config"));
   }
 
   /**

@@ -47,13 +47,13 @@ export class RemoteDriver extends Driver {
   }
 
   /**
-   * @param {bigint} height
+   * @param {string | bigint} scope
    * @param {Uint8Array} config
    */
-  async putConfig(height, config) {
+  async putConfig(scope, config) {
     // In the order of the calls, and with one commit at a time.
     await this.#exporter?.prepare();
-    return super.putConfig(height, config);
+    return super.putConfig(scope, config);
   }
 
   get archiveStatus() {
