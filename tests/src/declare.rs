@@ -9,6 +9,7 @@ mod configs;
 mod doubles;
 mod edge_cases;
 mod envelopes;
+mod epochs;
 mod expiry;
 mod forks;
 mod happy_path;
@@ -65,6 +66,7 @@ impl Declarations {
         forks::declare(&mut declarations);
         doubles::declare(&mut declarations);
         configs::declare(&mut declarations);
+        epochs::declare(&mut declarations);
         expiry::declare(&mut declarations);
         validity::declare(&mut declarations);
         transaction_rules::declare(&mut declarations);
@@ -156,6 +158,15 @@ impl Declarations {
             "configs": configs,
             "blocks": blocks,
         }));
+    }
+
+    /// Adds the configuration of the epoch with this id to the last fixture
+    fn epoch_config(&mut self, name: &str, epoch_id: &str, text: String) {
+        let fixture = self.fixtures.last_mut().expect("a fixture was declared");
+        let path = format!("configs/{}-{name}.json", fixture["name"].as_str().expect("a name"));
+        self.files.insert(path.clone(), text.into_bytes());
+        let configs = fixture["configs"].as_array_mut().expect("a list");
+        configs.push(json!({ "epoch_id": epoch_id, "file": path }));
     }
 
     /// Adds a block to the last fixture that has to be refused with this error

@@ -8,6 +8,7 @@ pub mod engine;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use milepost::config::ConfigScope;
 use serde_json::Value;
 
 /// The content of a storage before a request is sent
@@ -19,8 +20,8 @@ pub struct Fixture {
     pub all_final: bool,
     /// The shards that its blocks have; all if it is empty
     pub track_shards: Vec<u64>,
-    /// Configurations, each with the first height at which it is in force
-    pub configs: Vec<(u64, PathBuf)>,
+    /// Configurations, each with the blocks at which it is in force
+    pub configs: Vec<(ConfigScope, PathBuf)>,
     /// Block messages in the order of import
     pub blocks: Vec<PathBuf>,
     /// Block messages that are refused after these, each with the text of its error
@@ -158,9 +159,11 @@ impl Manifest {
 
 fn fixture(row: &Value, directory: &Path) -> Result<Fixture, String> {
     let configs = array(row, "configs")?.iter().map(|config| {
-        let height = config["from_height"].as_u64();
-        let height = height.ok_or_else(|| format!("{config}: from_height is not a height"))?;
-        Ok((height, directory.join(string(config, "file")?)))
+        let epoch_id = config["epoch_id"].as_str().and_then(|text| text.parse().ok());
+        let scope = config["from_height"].as_u64().map(ConfigScope::From);
+        let scope = scope.or_else(|| epoch_id.map(ConfigScope::Epoch));
+        let scope = scope.ok_or_else(|| format!("{config}: neither a height nor an epoch"))?;
+        Ok((scope, directory.join(string(config, "file")?)))
     });
     let refused =
         row["refused"].as_array().into_iter().flatten().map(|refused| {

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use milepost::codec::base64::{self, Padding};
+use milepost::config::ConfigScope;
 use milepost::primitives::CryptoHash;
 use milepost_tests::node::{CHAINS, recorded_chain};
 use milepost_tests::vectors::{self, Fixture, Manifest, Proof, ProofResult, Vector, Wait};
@@ -170,9 +171,13 @@ impl Program {
                 self.expect_ok(&format!("set {setting} {value}"), &[])?;
             }
         }
-        for (height, path) in &fixture.configs {
+        for (scope, path) in &fixture.configs {
             let config = fs::read(path).map_err(|error| error.to_string())?;
-            self.expect_ok(&format!("config {height} {}", config.len()), &[&config])?;
+            let command = match scope {
+                ConfigScope::From(height) => format!("config {height}"),
+                ConfigScope::Epoch(epoch_id) => format!("epoch-config {epoch_id}"),
+            };
+            self.expect_ok(&format!("{command} {}", config.len()), &[&config])?;
         }
         for path in &fixture.blocks {
             match self.import_block(path)? {

@@ -12,7 +12,9 @@ use milepost::ErrorKind;
 use milepost::archive::{ArchiveWriter, Origin, WriterId};
 use milepost::endpoint::Engine;
 use milepost::import::BlockImport;
-use milepost::storage::{MemoryStorage, Storage as _, run};
+use milepost::primitives::CryptoHash;
+use milepost::storage::rows::decode_block_hash;
+use milepost::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_redb::{Options, RedbStorage};
 use milepost_tests::vectors::{Fixture, engine, with_path};
@@ -48,16 +50,26 @@ pub fn import_fixture(fixture: &Fixture, directory: &Path) -> Result<Archived, S
         writer.put(export, &rows).map_err(failed)?;
     }
     let chain = Engine::default().chain_status(&whole).map_err(failed)?;
-    let first = chain.earliest.map_or(0, |block| writer.progress().floor(block.height));
+    let floor = chain.earliest.map_or(0, |block| writer.progress().floor(block.height));
+    let head = chain.head.map_or(0, |block| block.height);
+    let mut rows = (floor..=head).map(|height| whole.get(&Key::number(Table::Heights, height)));
+    let first = rows.find_map(|row| row.transpose()).transpose().map_err(failed)?;
+    let first = first.map(|row| decode_block_hash(Table::Heights, &row));
+    let first = first.transpose().map_err(failed)?;
     let file = RedbStorage::open(&store, &Options::default()).map_err(|error| error.to_string())?;
     import_from(first, fixture, file)?;
     Ok(Archived { store, archive })
 }
 
-/// Imports the configurations of a fixture and its blocks from this height on, except those on
-/// forks from below it
-fn import_from(first: u64, fixture: &Fixture, mut storage: RedbStorage) -> Result<(), String> {
+/// Imports the configurations of a fixture and its blocks from this one on, except those on forks
+/// from below it
+fn import_from(
+    first: Option<CryptoHash>,
+    fixture: &Fixture,
+    mut storage: RedbStorage,
+) -> Result<(), String> {
     engine::import_configs(fixture, &mut storage)?;
+    let mut has_begun = false;
     for path in &fixture.blocks {
         let failed = |error: &dyn Error| with_path(path, error);
         let message = fs::read(path).map_err(|error| failed(&error))?;
@@ -65,11 +77,15 @@ fn import_from(first: u64, fixture: &Fixture, mut storage: RedbStorage) -> Resul
         let import = import.map_err(|error| failed(&error))?;
         let snapshot = storage.snapshot().map_err(|error| failed(&error))?;
         match import.run(&snapshot) {
-            Ok((batch, summary)) if summary.block.height >= first => {
-                storage.commit(batch).map_err(|error| failed(&error))?;
+            Ok((batch, summary)) => {
+                // An orphan of the same height may come before it.
+                has_begun |= Some(summary.block.hash) == first;
+                if has_begun {
+                    storage.commit(batch).map_err(|error| failed(&error))?;
+                }
             }
-            Err(error) if error.kind() != ErrorKind::Chain => return Err(failed(&error)),
-            _ => {}
+            Err(error) if error.kind() == ErrorKind::Chain => {}
+            Err(error) => return Err(failed(&error)),
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use milepost::config::ConfigScope;
 use milepost_tests::vectors::{Fixture, Vector, Wait, compare, with_path};
 
 /// The timeout of a request: every vector here that waits ends at its deadline
@@ -111,9 +112,12 @@ impl Server {
             command.arg("--blocks").arg(block);
         }
         if !fixture.configs.is_empty() {
-            for (height, file) in &fixture.configs {
-                fs::copy(file, directory.join(format!("{height}.json")))
-                    .map_err(|e| with_path(file, &e))?;
+            for (scope, file) in &fixture.configs {
+                let name = match scope {
+                    ConfigScope::From(height) => height.to_string(),
+                    ConfigScope::Epoch(epoch_id) => epoch_id.to_string(),
+                };
+                fs::copy(file, directory.join(name + ".json")).map_err(|e| with_path(file, &e))?;
             }
             command.arg("--configs").arg(directory);
         }

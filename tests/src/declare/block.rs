@@ -9,12 +9,16 @@ use serde_json::{Value, json};
 use super::json::reversed;
 use super::parts::{Transaction, hash};
 
+/// The name from which the id of a block's epoch is derived, unless another is set
+pub(super) const FIRST_EPOCH: &str = "first epoch";
+
 /// A builder of a block message
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     name: String,
     height: u64,
     previous: (String, u64),
+    epoch: &'static str,
     last_final: String,
     last_near_final: String,
     shards: [Shard; 2],
@@ -41,6 +45,7 @@ impl Block {
             name: name.into(),
             height,
             previous: (previous.0.into(), previous.1),
+            epoch: FIRST_EPOCH,
             last_final: String::new(),
             last_near_final: String::new(),
             shards: Default::default(),
@@ -59,6 +64,12 @@ impl Block {
     #[must_use]
     pub(super) fn partial(self) -> Self {
         Self { is_partial: true, ..self }
+    }
+
+    /// The same block in the epoch of this name
+    #[must_use]
+    pub(super) fn epoch(self, epoch: &'static str) -> Self {
+        Self { epoch, ..self }
     }
 
     /// Sets the names of the last final and the last nearly final block in the header
@@ -172,7 +183,7 @@ impl Block {
         json!({
             "height": self.height,
             "prev_height": self.previous.1,
-            "epoch_id": hash("first epoch"),
+            "epoch_id": hash(self.epoch),
             "next_epoch_id": hash("second epoch"),
             "hash": hash(&self.name),
             "prev_hash": named(&self.previous.0),

@@ -207,7 +207,7 @@ fn without_config(declarations: &mut Declarations, happy_path: &HappyPath) {
     );
 }
 
-fn declare_vector(
+pub(super) fn declare_vector(
     declarations: &mut Declarations,
     name: &str,
     fixture: &str,

@@ -49,9 +49,9 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
 ///
 /// A file cannot be read or is refused; the error names it.
 pub fn import_configs(fixture: &Fixture, storage: &mut impl Storage) -> Result<(), String> {
-    for (height, path) in &fixture.configs {
+    for (scope, path) in &fixture.configs {
         let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
-        let put = Engine::default().put_config(*height, &text, &import_settings(fixture), storage);
+        let put = Engine::default().put_config(*scope, &text, &import_settings(fixture), storage);
         put.map_err(|error| with_path(path, &error))?;
     }
     Ok(())
