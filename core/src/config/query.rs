@@ -41,8 +41,9 @@ pub enum ConfigResult {
 
 /// The query for the configuration that is in force at a block
 ///
-/// A height selects a canonical block, a hash a block on any fork. `genesis` needs no block: the
-/// configurations contain the height at which the chain begins.
+/// A height selects a canonical block, a hash a block on any fork. `genesis` needs no block: it is
+/// in the epoch with an id of zeros, at the height that the configurations contain, and is unknown
+/// without a configuration.
 ///
 /// ```
 /// use milepost::config::{BlockReference, ConfigQuery, ConfigResult, SyncCheckpoint};
@@ -166,6 +167,10 @@ impl ResolveConfig {
                 chain.last_final.map(|last| canonical(last, chain, rows)).transpose()?
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
+                // A chain does not end below its genesis.
+                let is_in_chain =
+                    |genesis: &BlockHeight| chain.head.is_none_or(|head| *genesis <= head.height);
+                let genesis = genesis.filter(is_in_chain);
                 genesis.map(|height| BlockEpoch { height, epoch_id: CryptoHash::ZERO })
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => {
@@ -215,6 +220,10 @@ impl Restartable for ResolveConfig {
         }
         if let Some(row) = in_force(block.epoch, &index, rows)? {
             return Ok(ConfigResult::InForce(row));
+        }
+        if self.reference == BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) {
+            // Its configuration is all that a storage has of a genesis before its first block.
+            return Ok(ConfigResult::UnknownBlock { block: self.reference, skipped: false });
         }
         let first = index.heights.first().copied();
         Ok(ConfigResult::NoConfig { height: block.epoch.height, first })

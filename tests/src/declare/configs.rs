@@ -148,6 +148,7 @@ pub(super) fn declare(declarations: &mut Declarations) {
     }
 
     without_config(declarations, &happy_path);
+    genesis(declarations, &happy_path);
 
     let configs = [(100, reversed(&early))];
     declarations.fixture(
@@ -205,6 +206,38 @@ fn without_config(declarations: &mut Declarations, happy_path: &HappyPath) {
         no_config(missing),
         about,
     );
+}
+
+/// The genesis below the first block: its epoch has an id of zeros
+fn genesis(declarations: &mut Declarations, happy_path: &HappyPath) {
+    let params = r#"{"sync_checkpoint":"genesis"}"#;
+    let unknown = || unknown_block("handler", "GENESIS");
+    let about = "The only configuration is in force from a height above the genesis on.";
+    declare_vector(
+        declarations,
+        "config-genesis-unknown",
+        "configs-late",
+        params,
+        unknown(),
+        about,
+    );
+
+    let (blocks, late) = (happy_path.blocks_until(105), [(105, reversed(&config(85)))]);
+    let fixture = Fixture { finality: "headers", configs: &late, blocks: &blocks };
+    declarations.fixture("configs-genesis", fixture);
+    let zeros = "11111111111111111111111111111111";
+    declarations.epoch_config("genesis", zeros, reversed(&config(84)));
+    let about = "The configuration of the epoch with an id of zeros is kept.";
+    let response = result(&config(84));
+    declare_vector(declarations, "config-genesis-kept", "configs-genesis", params, response, about);
+
+    let mut above = config(84);
+    above["genesis_height"] = 106.into();
+    let configs = [(100, reversed(&above))];
+    let fixture = Fixture { finality: "headers", configs: &configs, blocks: &blocks };
+    declarations.fixture("configs-genesis-above", fixture);
+    let (name, about) = ("config-genesis-above", "A chain does not end below its genesis.");
+    declare_vector(declarations, name, "configs-genesis-above", params, unknown(), about);
 }
 
 pub(super) fn declare_vector(
