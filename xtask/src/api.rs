@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::shell::{output, program_at_root, root, run as run_command, target};
 
 /// The crates that are published as libraries for Rust
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "milepost-protocol",
     "milepost",
     "milepost-redb",

@@ -16,6 +16,8 @@ use crate::position::{Position, Purpose};
 use crate::request::{Ask, Finality, SourceError, SourceErrorKind};
 use crate::settings::Settings;
 
+/// How long a feed may hold a response back, after which it counts as one that does not answer
+const MAX_HOLD: u64 = 15_000;
 /// How often a start asks a feed whose message is malformed each time: at the default waits some
 /// minutes
 const MAX_BAD_MESSAGES: u32 = 15;
@@ -226,9 +228,15 @@ impl Follower {
         }
     }
 
-    /// Whether a height is above what each feed has that can be asked
+    /// Whether a height is above what each feed has that can be asked, and answers
     pub(super) fn is_above_all(&self, height: BlockHeight, now: u64) -> bool {
-        self.feeds.iter().all(|feed| feed.retry_at > now || feed.too_high_until(height) > now)
+        let is_silent = |index: usize| {
+            let mut flights = self.in_flight.values().filter(|it| it.feed == index);
+            flights.any(|it| now.saturating_sub(it.sent_at) > MAX_HOLD)
+        };
+        self.feeds.iter().enumerate().all(|(index, feed)| {
+            feed.retry_at > now || feed.too_high_until(height) > now || is_silent(index)
+        })
     }
 
     pub(super) fn observe_failed(&mut self, error: SourceError, delay: u64, feed: usize) {

@@ -18,7 +18,7 @@ use crate::shell::{self, cargo, program_at_root, root, run};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the program outside of the workspace depends on
-const USED: [&str; 7] = [
+const USED: [&str; 8] = [
     "milepost",
     "milepost-archive",
     "milepost-cassandra",
