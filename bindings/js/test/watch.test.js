@@ -58,7 +58,7 @@ for (const [storage, open] of Object.entries(storages)) {
       assert.deepEqual(last.status.block, { height: 101n, hash: header.hash });
       assert.equal(last.status.finalized, true);
       // The id that a server has for this state.
-      assert.match(last.id, /^FINAL-101-[1-9A-HJ-NP-Za-km-z]{10}$/);
+      assert.match(last.id, /^FINAL-101-[1-9A-HJ-NP-Za-km-z]{43,44}-[1-9A-HJ-NP-Za-km-z]{10}$/);
       assert.ok(known > 0 && known === executed && executed === result.receipts_outcome.length);
       endpoint.dispose();
     });

@@ -27,7 +27,7 @@ use crate::ErrorKind;
 use crate::archive::{ArchiveLookup, ArchiveWriter};
 use crate::config::{ConfigImport, ConfigScope};
 use crate::import::{BlockImport, BlockVerifier, ChainUpdate, ImportSettings, VerifyMode};
-use crate::primitives::CryptoHash;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::Request;
 use crate::status::{ProofEnd, ProofQuery, SummaryQuery};
 use crate::storage::{OptimisticQuery, Row, Snapshot, failed_read};

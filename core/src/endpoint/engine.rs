@@ -12,7 +12,7 @@ use super::{
 use crate::Error;
 use crate::config::{ConfigImport, ConfigScope};
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
-use crate::primitives::CryptoHash;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::proof::AnswerProof;
 use crate::rpc::{self, CallOutcome, Method, MethodCall, Outcomes, Request};
 use crate::status::{Observation, ProofEnd, ProofQuery, SummaryQuery};
@@ -312,11 +312,25 @@ impl Engine {
         transaction: CryptoHash,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> Result<Observation, Error> {
+        self.observe_at(transaction, Vec::new(), snapshot)
+    }
+
+    /// As [`observe`](Self::observe), for watchers whose last events are of blocks at these
+    /// heights: the [verdicts](Observation::verdict) about them are known then
+    ///
+    /// # Errors
+    ///
+    /// Those of [`observe`](Self::observe).
+    pub fn observe_at(
+        &self,
+        transaction: CryptoHash,
+        heights: Vec<BlockHeight>,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Observation, Error> {
         let query = SummaryQuery::new(transaction, self.settings.max_receipts);
         #[cfg(feature = "archive")]
         let query = query.with_archive(self.settings.archive);
-        let mut query = query;
-        run(&mut query, snapshot)
+        run(&mut query.with_heights(heights), snapshot)
     }
 
     /// The proof of the answer about a transaction, with headers up to this end; `None` if no

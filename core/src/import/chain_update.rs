@@ -168,9 +168,10 @@ impl ChainUpdate {
     /// Lists a row that retention prunes
     ///
     /// The row is not read, which would cost a round trip per block. The outcome itself is listed
-    /// because it may have no status yet, and a request may wait for one that has.
+    /// because it may have no status yet, and a request may wait for one that has; and that of a
+    /// transaction, which is forgotten with its own row.
     pub(super) fn add_pruned_row(&mut self, row_id: &RowId) {
-        if row_id.table == Table::Outcomes {
+        if matches!(row_id.table, Table::Transactions | Table::Outcomes) {
             self.changes.push(Change::Outcome(row_id.id));
         }
     }

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
-use super::{FinalStatus, Milestone, Observation, StatusSummary};
+use super::{FinalStatus, LastSeen, Milestone, Observation, StatusSummary};
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
@@ -38,7 +38,8 @@ pub struct CompactStatus {
     pub milestone: Milestone,
     /// The compact status as JSON
     pub json: String,
-    /// Milestone, height and a digest of the JSON: equal states have equal ids everywhere
+    /// Milestone, height and hash of the block, and a digest of the JSON: equal states have equal
+    /// ids everywhere
     pub id: String,
     transaction: CryptoHash,
     summary: Option<StatusSummary>,
@@ -47,15 +48,30 @@ pub struct CompactStatus {
 impl CompactStatus {
     /// The compact status that was observed
     pub fn new(observation: &Observation) -> Self {
-        let (transaction, summary) = (observation.hash, observation.summary);
+        Self::of(observation.hash, observation.summary)
+    }
+
+    /// The compact status of a transaction in no block
+    pub fn in_no_block(transaction: CryptoHash) -> Self {
+        Self::of(transaction, None)
+    }
+
+    fn of(transaction: CryptoHash, summary: Option<StatusSummary>) -> Self {
         let mut json = String::with_capacity(CAPACITY);
         write(transaction, summary.as_ref(), None, "", &mut json);
         let milestone = summary.map_or(Milestone::None, |summary| summary.milestone);
         let height = summary.map_or(0, |summary| summary.height);
+        let block = summary.and_then(|summary| summary.block_hash);
+        let block = block.map(|hash| format!("{hash}-")).unwrap_or_default();
         let digest = CryptoHash::digest(json.as_bytes()).to_string();
         let digest = digest.get(..DIGEST_LEN).unwrap_or(&digest);
-        let id = format!("{}-{height}-{digest}", milestone.name());
+        let id = format!("{}-{height}-{block}{digest}", milestone.name());
         Self { milestone, json, id, transaction, summary }
+    }
+
+    /// The block that includes the transaction; `None` if none does
+    pub fn block(&self) -> Option<LastSeen> {
+        self.summary.map(|summary| summary.block())
     }
 
     /// The JSON with another member, `result`, which is JSON as well

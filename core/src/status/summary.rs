@@ -1,16 +1,16 @@
 //! The compact status of a transaction, and what can change it.
 //!
 //! A summary costs the walk over the receipts and one more row, the hash of the block that includes
-//! the transaction; no JSON is rendered. The conditions of an observation cover every change: the
-//! block that changes the summary, or takes something of it away, meets or reverts at least one of
-//! them. That retention removes a transaction is no change. What waits is not known here.
+//! the transaction, with those of the blocks in which watchers saw it; no JSON is rendered. The
+//! conditions of an observation cover every change: the block that changes the summary, or takes
+//! something of it away, meets or reverts at least one of them. What waits is not known here.
 
 use alloc::vec::Vec;
 
 use super::query::StatusQuery;
 use super::transaction_status::Source;
 use super::tree_status::TreeStatus;
-use super::{FinalStatus, Milestone, TransactionStatus, WaitCondition};
+use super::{FinalStatus, LastSeen, Milestone, TransactionStatus, Verdict, WaitCondition};
 #[cfg(feature = "archive")]
 use crate::archive::{ArchiveLookup, ArchivedBlock};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -46,6 +46,11 @@ pub struct StatusSummary {
 }
 
 impl StatusSummary {
+    /// The block that includes the transaction
+    pub const fn block(&self) -> LastSeen {
+        LastSeen { height: self.height, hash: self.block_hash }
+    }
+
     /// Whether the transaction was refused when it was included, so that it can be executed yet
     ///
     /// One that is executed has a receipt at least.
@@ -68,6 +73,12 @@ pub struct Observation {
     pub status: Option<TransactionStatus>,
     /// Height of the last final block
     last_final: Option<BlockHeight>,
+    /// Height of the head
+    head: Option<BlockHeight>,
+    /// The height from which on every canonical block is stored
+    complete_from: BlockHeight,
+    /// The canonical blocks at the heights that were asked for
+    canonical: Vec<(BlockHeight, Option<CryptoHash>)>,
 }
 
 impl Observation {
@@ -81,11 +92,22 @@ impl Observation {
     ///
     /// A corrupt row.
     pub fn conditions(&self) -> Result<Vec<WaitCondition>, Error> {
+        if self.canonical.iter().any(|(height, _)| self.head.is_none_or(|head| head < *height)) {
+            // A watcher waits for a head of that height.
+            return Ok([WaitCondition::Anything].into());
+        }
         match self.status.as_ref().map(TransactionStatus::source) {
             None => Ok([WaitCondition::Inclusion(self.hash)].into()),
             Some(Source::Finalized(_)) => Ok(Vec::new()),
             Some(Source::Tree(status)) => self.tree_conditions(status),
         }
+    }
+
+    /// What follows the last event of a watcher; `None` if the query did not ask for its height
+    pub fn verdict(&self, last: LastSeen) -> Option<Verdict> {
+        let state = self.summary.map(|summary| summary.block());
+        let canonical = self.canonical.iter().find(|(height, _)| *height == last.height)?.1;
+        Some(last.verdict(self.head, self.complete_from, canonical, state))
     }
 
     fn tree_conditions(&self, status: &TreeStatus) -> Result<Vec<WaitCondition>, Error> {
@@ -134,7 +156,7 @@ impl Observation {
 /// The query for the compact status of one transaction
 ///
 /// It needs the rows of a [`StatusQuery`] and then the hash of the block that includes the
-/// transaction.
+/// transaction, with those of the blocks at the heights of watchers.
 ///
 /// ```
 /// use milepost::primitives::CryptoHash;
@@ -151,23 +173,38 @@ impl Observation {
 pub struct SummaryQuery {
     hash: CryptoHash,
     max_receipts: usize,
+    /// The heights at which watchers saw the transaction
+    heights: Vec<BlockHeight>,
     walk: StatusQuery,
     stage: Stage,
 }
 
+/// A status, with the hash of the block that includes the transaction
+type Found = (TransactionStatus, Option<CryptoHash>);
+
 #[derive(Debug)]
 enum Stage {
     Walk,
-    /// Needs the hash of the block
-    Block(TransactionStatus, [Key; 1]),
-    Complete(Option<(TransactionStatus, Option<CryptoHash>)>),
+    /// Needs the hash of the block that includes the transaction, if one does, and those of the
+    /// blocks at the heights
+    Blocks(Option<TransactionStatus>, Vec<Key>),
+    Complete(Option<Found>, Vec<Option<CryptoHash>>),
     Ended,
 }
 
 impl SummaryQuery {
     /// The query for the transaction of this hash, with at most `max_receipts` receipts
     pub fn new(hash: CryptoHash, max_receipts: usize) -> Self {
-        Self { hash, max_receipts, walk: StatusQuery::new(hash, max_receipts), stage: Stage::Walk }
+        let (heights, walk) = (Vec::new(), StatusQuery::new(hash, max_receipts));
+        Self { hash, max_receipts, heights, walk, stage: Stage::Walk }
+    }
+
+    /// This query, for watchers whose last events are of blocks at these heights; needs a row more
+    /// for each, in the last step
+    #[must_use]
+    pub fn with_heights(mut self, heights: Vec<BlockHeight>) -> Self {
+        self.heights = heights;
+        self
     }
 
     /// This query, which asks the archive for a transaction that the storage does not know; the
@@ -191,17 +228,14 @@ impl SummaryQuery {
         self.stage = Stage::Ended;
         self.stage = match self.walk.poll()? {
             Step::NeedRows(_) => Stage::Walk,
-            Step::Done(None) => Stage::Complete(None),
-            Step::Done(Some(status)) => {
-                let height = status.transaction()?.height;
-                #[cfg(feature = "archive")]
-                let table = match status.is_archived() {
-                    true => Table::ArchivedHeights,
-                    false => Table::Heights,
-                };
-                #[cfg(not(feature = "archive"))]
-                let table = Table::Heights;
-                Stage::Block(status, [Key::number(table, height)])
+            Step::Done(status) => {
+                let own = status.as_ref().map(own_block).transpose()?;
+                let at = |height: &BlockHeight| Key::number(Table::Heights, *height);
+                let keys: Vec<_> = own.into_iter().chain(self.heights.iter().map(at)).collect();
+                match keys.is_empty() {
+                    true => Stage::Complete(None, Vec::new()),
+                    false => Stage::Blocks(status, keys),
+                }
             }
         };
         Ok(())
@@ -209,7 +243,8 @@ impl SummaryQuery {
 
     fn observation(
         &self,
-        found: Option<(TransactionStatus, Option<CryptoHash>)>,
+        found: Option<Found>,
+        canonical: Vec<Option<CryptoHash>>,
     ) -> Result<Observation, Error> {
         let (status, block_hash) =
             found.map_or((None, None), |(status, hash)| (Some(status), hash));
@@ -222,6 +257,9 @@ impl SummaryQuery {
             summary,
             status,
             last_final,
+            head: chain.head.map(|block| block.height),
+            complete_from: chain.complete_from,
+            canonical: self.heights.iter().copied().zip(canonical).collect(),
         })
     }
 }
@@ -231,8 +269,9 @@ impl crate::storage::sealed::Sealed for SummaryQuery {
         if matches!(self.stage, Stage::Ended) {
             return None;
         }
-        let walk = self.walk.unread();
-        Some(Self { hash: self.hash, max_receipts: self.max_receipts, walk, stage: Stage::Walk })
+        let Self { hash, max_receipts, ref heights, ref walk, .. } = *self;
+        let (heights, walk) = (heights.clone(), walk.unread());
+        Some(Self { hash, max_receipts, heights, walk, stage: Stage::Walk })
     }
 }
 
@@ -240,18 +279,18 @@ impl Query for SummaryQuery {
     type Output = Observation;
 
     fn poll(&mut self) -> Result<Step<'_, Observation>, Error> {
-        if let Stage::Complete(found) = &mut self.stage {
-            let found = found.take();
+        if let Stage::Complete(found, canonical) = &mut self.stage {
+            let (found, canonical) = (found.take(), core::mem::take(canonical));
             self.stage = Stage::Ended;
-            return self.observation(found).map(Step::Done);
+            return self.observation(found, canonical).map(Step::Done);
         }
         match &self.stage {
             Stage::Walk => match self.walk.poll()? {
                 Step::NeedRows(keys) => Ok(Step::NeedRows(keys)),
                 Step::Done(_) => Err(already_complete()),
             },
-            Stage::Block(_, keys) => Ok(Step::NeedRows(keys)),
-            Stage::Complete(_) | Stage::Ended => Err(already_complete()),
+            Stage::Blocks(_, keys) => Ok(Step::NeedRows(keys)),
+            Stage::Complete(..) | Stage::Ended => Err(already_complete()),
         }
     }
 
@@ -262,21 +301,29 @@ impl Query for SummaryQuery {
                 self.walk.supply_rows(rows)?;
                 self.end_walk()
             }
-            Stage::Block(status, keys) => {
+            Stage::Blocks(status, keys) => {
                 if let Err(error) = check_row_count(rows.len(), keys.len()) {
-                    self.stage = Stage::Block(status, keys);
+                    self.stage = Stage::Blocks(status, keys);
                     return Err(error);
                 }
-                let row = rows.first().and_then(Option::as_deref);
-                let decode = |row: &[u8]| {
-                    #[cfg(feature = "archive")]
-                    if status.is_archived() {
-                        return ArchivedBlock::decode_hash(row);
-                    }
-                    decode_block_hash(Table::Heights, row)
+                let (own, others) = rows.split_at(rows.len() - self.heights.len());
+                let decode = |row: &Option<Row>, is_archived| {
+                    let row = row.as_deref();
+                    row.map(|row| decode_hash(row, is_archived)).transpose()
                 };
-                let hash = row.map(decode).transpose()?;
-                self.stage = Stage::Complete(Some((status, hash)));
+                let found = match (status, own) {
+                    (Some(status), [own]) => {
+                        #[cfg(feature = "archive")]
+                        let is_archived = status.is_archived();
+                        #[cfg(not(feature = "archive"))]
+                        let is_archived = false;
+                        let hash = decode(own, is_archived)?;
+                        Some((status, hash))
+                    }
+                    _ => None,
+                };
+                let others = others.iter().map(|row| decode(row, false)).collect::<Result<_, _>>();
+                self.stage = Stage::Complete(found, others?);
                 Ok(())
             }
             stage => {
@@ -285,6 +332,29 @@ impl Query for SummaryQuery {
             }
         }
     }
+}
+
+/// The key of the hash of the block that includes a transaction
+fn own_block(status: &TransactionStatus) -> Result<Key, Error> {
+    #[cfg(feature = "archive")]
+    let table = match status.is_archived() {
+        true => Table::ArchivedHeights,
+        false => Table::Heights,
+    };
+    #[cfg(not(feature = "archive"))]
+    let table = Table::Heights;
+    Ok(Key::number(table, status.transaction()?.height))
+}
+
+/// The hash of a block, from a row of the storage or of the archive
+fn decode_hash(row: &[u8], is_archived: bool) -> Result<CryptoHash, Error> {
+    #[cfg(feature = "archive")]
+    if is_archived {
+        return ArchivedBlock::decode_hash(row);
+    }
+    #[cfg(not(feature = "archive"))]
+    let _ = is_archived;
+    decode_block_hash(Table::Heights, row)
 }
 
 impl TransactionStatus {

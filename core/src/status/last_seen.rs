@@ -1,0 +1,112 @@
+//! The verdict about a watcher: what follows the last event that it has.
+//!
+//! An event tells only of blocks that are there to be compared. Where the block of the last event
+//! is above the head, or below the heights that the storage has without a gap, nothing is known of
+//! a fork.
+
+use super::Milestone;
+use crate::primitives::{BlockHeight, CryptoHash};
+
+/// The block of the last event that a watcher has
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "height and hash name a block")]
+pub struct LastSeen {
+    /// Its height: nothing follows from a head below it
+    pub height: BlockHeight,
+    /// Its hash; `None` if only the height is known
+    pub hash: Option<CryptoHash>,
+}
+
+/// What follows the last event of a watcher
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a watcher has to handle each")]
+pub enum Verdict {
+    /// No event yet: the head is below the block of the last event
+    Wait,
+    /// The newest state
+    State,
+    /// A fork took away the block of the last event; the newest state follows that
+    UnIncluded,
+    /// No state any more: the transaction is not known, and nothing says that a fork took it away
+    Forgotten,
+}
+
+impl LastSeen {
+    /// The block in the id of a state; `None` for a transaction in no block, and for other texts
+    ///
+    /// ```
+    /// use milepost::primitives::CryptoHash;
+    /// use milepost::status::LastSeen;
+    ///
+    /// let hash = CryptoHash::digest(b"block");
+    /// let id = format!("INCLUDED-101-{hash}-4uQeVj5tqV");
+    /// assert_eq!(LastSeen::of_id(&id), Some(LastSeen { height: 101, hash: Some(hash) }));
+    /// assert_eq!(LastSeen::of_id("NONE-0-4uQeVj5tqV"), None);
+    /// ```
+    pub fn of_id(id: &str) -> Option<Self> {
+        let mut parts = id.split('-');
+        let milestone = Milestone::from_name(parts.next()?)?;
+        let height = parts.next()?.parse().ok()?;
+        let hash = parts.next().and_then(|hash| hash.parse().ok());
+        (milestone != Milestone::None).then_some(Self { height, hash })
+    }
+
+    /// What follows, over a storage with this head and every block from `complete_from` on
+    ///
+    /// `canonical` is the block at the height of the last event, and `state` the block in which
+    /// the transaction is now: the outer `None` if it is in none.
+    pub fn verdict(
+        self,
+        head: Option<BlockHeight>,
+        complete_from: BlockHeight,
+        canonical: Option<CryptoHash>,
+        state: Option<Self>,
+    ) -> Verdict {
+        let known = || if state.is_some() { Verdict::State } else { Verdict::Forgotten };
+        match self.hash {
+            // A state of an archive may be above the head.
+            _ if state == Some(self) => Verdict::State,
+            _ if head.is_none_or(|head| head < self.height) => Verdict::Wait,
+            None => Verdict::State,
+            // A refusal is in an earlier block than the execution that takes its place.
+            hash if canonical == hash => known(),
+            _ if self.height < complete_from => known(),
+            _ => Verdict::UnIncluded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_block_in_the_complete_heights_takes_a_transaction_away() {
+        let [own, other] = ["own", "other"].map(|name| CryptoHash::digest(name.as_bytes()));
+        let seen = |height, hash| LastSeen { height, hash: Some(hash) };
+        let last = seen(101, own);
+        let moved = Some(seen(102, other));
+        for (head, complete_from, canonical, state, verdict) in [
+            (None, 0, None, None, Verdict::Wait),
+            (Some(100), 0, None, None, Verdict::Wait),
+            (Some(100), 0, None, moved, Verdict::Wait),
+            (Some(100), 0, None, Some(last), Verdict::State),
+            (Some(101), 0, Some(own), Some(last), Verdict::State),
+            (Some(103), 0, Some(own), moved, Verdict::State),
+            (Some(103), 0, Some(own), None, Verdict::Forgotten),
+            (Some(101), 0, Some(other), None, Verdict::UnIncluded),
+            (Some(103), 101, Some(other), moved, Verdict::UnIncluded),
+            (Some(103), 101, None, None, Verdict::UnIncluded),
+            (Some(103), 102, None, None, Verdict::Forgotten),
+            (Some(103), 102, Some(other), None, Verdict::Forgotten),
+            (Some(103), 102, None, moved, Verdict::State),
+        ] {
+            let found = last.verdict(head, complete_from, canonical, state);
+            let case = (head, complete_from, canonical, state);
+            assert_eq!(found, verdict, "{case:?}");
+        }
+        let height = LastSeen { height: 101, hash: None };
+        assert_eq!(height.verdict(Some(100), 0, None, None), Verdict::Wait);
+        assert_eq!(height.verdict(Some(101), 102, None, None), Verdict::State);
+    }
+}
