@@ -34,6 +34,8 @@ mod read_turns;
 mod request_body;
 mod request_context;
 mod response_body;
+#[cfg(test)]
+mod resume_tests;
 mod route;
 mod rpc;
 mod subscriptions;

@@ -318,16 +318,17 @@ impl Service {
         self.read_result(false, query).await
     }
 
-    /// Observes transactions, on one snapshot
-    pub(crate) async fn observe(
+    /// Observes transactions, each for watchers that saw blocks at these heights, on one snapshot
+    pub(crate) async fn observe_at(
         self: &Arc<Self>,
-        hashes: Vec<CryptoHash>,
+        transactions: Vec<(CryptoHash, Vec<BlockHeight>)>,
     ) -> Vec<(CryptoHash, Result<Observation, QueryError>)> {
-        let all = hashes.clone();
+        let hashes: Vec<_> = transactions.iter().map(|(hash, _)| *hash).collect();
         let query = move |service: &Self| {
             let snapshot = service.store.snapshot();
-            let observe = |hash| (hash, service.engine.observe(hash, &snapshot));
-            all.into_iter().map(observe).collect::<Vec<_>>()
+            let observe =
+                |(hash, heights)| (hash, service.engine.observe_at(hash, heights, &snapshot));
+            transactions.into_iter().map(observe).collect::<Vec<_>>()
         };
         match self.run(false, query).await {
             Some(observed) => observed

@@ -2,28 +2,35 @@
 //!
 //! A state is an event when it is taken out, so what is not taken out is coalesced. The last event
 //! of a transaction is that its milestone is reached, with its whole result if that was asked for;
-//! the result is rendered then, and only if the milestone still is reached. How an event is
-//! written, and to whom, is not known here.
+//! that it is forgotten; or that the head did not get as high as the client has seen it. The result
+//! is rendered before the state is taken out, and an event only if it is of that state. How an
+//! event is written, and to whom, is not known here.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::fmt::{self, Display};
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
+use core::time::Duration;
 
-use milepost::primitives::CryptoHash;
 use milepost::status::{CompactStatus, Milestone};
 use milepost::{Error, ErrorKind};
 use tokio::task;
+use tokio::time::{self, Sleep};
 
 use super::client::{AddressLimitError, AddressPermit, Client};
 use super::route::failed;
 use crate::query_error::QueryError;
 use crate::service::Service;
-use crate::watching::{Change, TooManyWatches, Watcher};
+use crate::watching::{Change, Target, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone
 pub(super) const REACHED: &str = "-reached";
+/// The end of the id of the event that a transaction is forgotten
+pub(super) const FORGOTTEN: &str = "-forgotten";
+/// The end of the id of the event that the head is still below what the client has seen
+pub(super) const TIMEOUT: &str = "-timeout";
 /// The id of the last event of many transactions
 pub(super) const END: &str = "end";
 
@@ -35,6 +42,8 @@ pub(super) struct EventOptions {
     pub(super) with_result: bool,
     /// Whether an event of its own says that all transactions have had their last event
     pub(super) is_many: bool,
+    /// How long the head may be below what the client has seen
+    pub(super) max_wait: Duration,
 }
 
 impl EventOptions {
@@ -43,6 +52,7 @@ impl EventOptions {
         wait_until: Option<&str>,
         include: Option<&str>,
         is_many: bool,
+        max_wait: Duration,
     ) -> Result<Self, Error> {
         let wait_until = match wait_until {
             None => Milestone::Final,
@@ -58,7 +68,7 @@ impl EventOptions {
                 return Err(member_error("include", format!("`{other}` is not status")));
             }
         };
-        Ok(Self { wait_until, with_result, is_many })
+        Ok(Self { wait_until, with_result, is_many, max_wait })
     }
 }
 
@@ -97,10 +107,12 @@ pub(super) struct EventSource {
     watcher: Watcher,
     _permit: AddressPermit,
     options: EventOptions,
-    /// Whether each transaction was in a block by the last event that the client has
-    included: Vec<bool>,
-    /// The position of a transaction, the state that has reached its milestone, and its result
-    rendering: Option<(usize, Arc<CompactStatus>, Rendering)>,
+    /// The change that needs the result of its transaction, or asks the archive for it
+    rendering: Option<(Change, Rendering)>,
+    /// The positions that wait for a higher head
+    behind: BTreeSet<usize>,
+    /// When that wait ends, once there was one
+    wait_end: Option<Pin<Box<Sleep>>>,
     /// Whether a transaction is left
     is_open: bool,
     /// Whether the last event is to come, where it is one of its own
@@ -137,33 +149,26 @@ impl EventSource {
     pub(super) fn new(
         service: &Arc<Service>,
         client: &Client,
-        hashes: Vec<CryptoHash>,
+        targets: Vec<Target>,
         options: EventOptions,
     ) -> Result<Self, WatchError> {
-        let permit = client.begin(hashes.len()).map_err(WatchError::Address)?;
-        let included = vec![false; hashes.len()];
+        let permit = client.begin(targets.len()).map_err(WatchError::Address)?;
         Ok(Self {
             service: Arc::clone(service),
-            watcher: Watcher::new(service, hashes).map_err(WatchError::Server)?,
+            watcher: Watcher::new(service, targets).map_err(WatchError::Server)?,
             _permit: permit,
             options,
-            included,
             rendering: None,
+            behind: BTreeSet::new(),
+            wait_end: None,
             is_open: true,
             has_end: options.is_many,
         })
     }
 
-    /// What the states come from, for who has to see the first one and puts it back
-    pub(super) const fn watcher(&self) -> &Watcher {
-        &self.watcher
-    }
-
-    /// Takes in that the client knows whether the first transaction was in a block
-    pub(super) fn set_included(&mut self, is_included: bool) {
-        if let Some(included) = self.included.first_mut() {
-            *included = is_included;
-        }
+    /// The first change, which stays the next one
+    pub(super) async fn first(&mut self) -> Change {
+        poll_fn(|context| self.watcher.peek(context)).await
     }
 
     /// The next event
@@ -174,19 +179,21 @@ impl EventSource {
                 let end = || Event { id: Some(END.to_owned()), name: END, data: "{}".to_owned() };
                 return Poll::Ready(if has_end { Next::Event(end()) } else { Next::Ended });
             }
-            let event = match self.rendering.take() {
-                Some((position, state, mut rendering)) => {
-                    let Poll::Ready(rendered) = rendering.as_mut().poll(context) else {
-                        self.rendering = Some((position, state, rendering));
-                        return Poll::Pending;
-                    };
-                    self.rendered(position, state, rendered)
+            let event = if let Some((change, mut rendering)) = self.rendering.take() {
+                let Poll::Ready(rendered) = rendering.as_mut().poll(context) else {
+                    self.rendering = Some((change, rendering));
+                    return Poll::Pending;
+                };
+                self.rendered(&change, rendered)
+            } else {
+                match self.watcher.peek(context) {
+                    Poll::Ready(Change::Closed) => return Poll::Ready(Next::Closed),
+                    Poll::Ready(change) => self.changed(change),
+                    Poll::Pending => match self.poll_wait_end(context) {
+                        Poll::Ready(event) => event,
+                        Poll::Pending => return Poll::Pending,
+                    },
                 }
-                None => match ready!(self.watcher.poll(context)) {
-                    Change::State(position, state) => self.state(position, state),
-                    Change::Failed(position, error) => Some(self.failed(position, &error)),
-                    Change::Closed => return Poll::Ready(Next::Closed),
-                },
             };
             if let Some(event) = event {
                 return Poll::Ready(Next::Event(event));
@@ -194,47 +201,119 @@ impl EventSource {
         }
     }
 
-    /// The event of a state; `None` if it has to be rendered first
-    fn state(&mut self, position: usize, state: Arc<CompactStatus>) -> Option<Event> {
-        let hash = self.watcher.hash(position)?;
-        if state.milestone.satisfies(self.options.wait_until) {
-            if !self.options.with_result {
-                return Some(self.reached(position, &state, None));
+    /// The event of a change; `None` if there is none, or something has to be read first
+    fn changed(&mut self, change: Change) -> Option<Event> {
+        let options = self.options;
+        let (Change::UnIncluded(position)
+        | Change::State(position, _)
+        | Change::Behind(position)
+        | Change::Forgotten(position)
+        | Change::Failed(position, _)) = change
+        else {
+            return None;
+        };
+        let needs_result = match &change {
+            Change::State(_, state) => {
+                options.with_result && state.milestone.satisfies(options.wait_until)
             }
-            let service = Arc::clone(&self.service);
+            Change::Forgotten(_) => self.service.archive().is_some(),
+            _ => false,
+        };
+        if needs_result {
+            let (service, hash) = (Arc::clone(&self.service), self.watcher.hash(position)?);
             let rendering = async move {
                 // Lets the task that publishes run, if this is not the first attempt.
                 task::yield_now().await;
                 service.full_status(hash).await
             };
-            self.rendering = Some((position, state, Box::pin(rendering)));
+            self.rendering = Some((change, Box::pin(rendering)));
             return None;
         }
-        let is_included = state.milestone != Milestone::None;
-        let included = self.included.get_mut(position)?;
-        let was_included = core::mem::replace(included, is_included);
-        let name = if was_included && !is_included { "un-included" } else { "status" };
-        Some(Event { id: Some(state.id.clone()), name, data: state.json.clone() })
+        let last_id = self.watcher.last_id(position);
+        if !self.watcher.take(&change) {
+            return None;
+        }
+        if matches!(change, Change::Behind(_)) {
+            self.behind.insert(position);
+            let max_wait = options.max_wait;
+            self.wait_end.get_or_insert_with(|| Box::pin(time::sleep(max_wait)));
+            return None;
+        }
+        self.behind.remove(&position);
+        match change {
+            Change::UnIncluded(_) => {
+                let CompactStatus { id, json, .. } =
+                    CompactStatus::in_no_block(self.watcher.hash(position)?);
+                Some(Event { id: Some(id), name: "un-included", data: json })
+            }
+            Change::State(_, state) if state.milestone.satisfies(options.wait_until) => {
+                Some(self.reached(position, &state, None))
+            }
+            // The client has it.
+            Change::State(_, state) if last_id.as_ref() == Some(&state.id) => None,
+            Change::State(_, state) => {
+                let CompactStatus { id, json, .. } = &*state;
+                Some(Event { id: Some(id.clone()), name: "status", data: json.clone() })
+            }
+            Change::Forgotten(_) => self.unknown(position, "forgotten", FORGOTTEN),
+            Change::Failed(_, error) => Some(self.failed(position, &error)),
+            Change::Behind(_) | Change::Closed => None,
+        }
     }
 
     fn rendered(
         &mut self,
-        position: usize,
-        before: Arc<CompactStatus>,
+        change: &Change,
         rendered: Result<(CompactStatus, Option<String>), QueryError>,
     ) -> Option<Event> {
-        match rendered {
-            Ok((state, result)) if state.milestone.satisfies(self.options.wait_until) => {
-                Some(self.reached(position, &state, result.as_deref()))
-            }
-            // A fork took the milestone away in between, which the watcher is about to learn; if it
-            // came back before that, there is no other state to be learnt.
-            Ok(_) => {
-                self.watcher.put_back(position, before);
-                None
-            }
-            Err(error) => Some(self.failed(position, &error)),
+        let (position, before) = match change {
+            Change::State(position, before) => (*position, Some(before)),
+            Change::Forgotten(position) => (*position, None),
+            _ => return None,
+        };
+        let (state, result) = match rendered {
+            Ok(rendered) => rendered,
+            Err(error) => return Some(self.failed(position, &error)),
+        };
+        let is_reached = state.milestone.satisfies(self.options.wait_until);
+        // Otherwise a fork took the milestone away in between, which the watcher is about to learn;
+        // if it came back before that, there is no other state to be learnt.
+        let is_same = before.is_none_or(|before| is_reached && before.block() == state.block());
+        if !is_same || !self.watcher.take(change) {
+            return None;
         }
+        // `NONE` is reached by a transaction in no block, unless it is forgotten.
+        if is_reached && (before.is_some() || state.milestone != Milestone::None) {
+            let result = result.filter(|_| self.options.with_result);
+            return Some(self.reached(position, &state, result.as_deref()));
+        }
+        self.unknown(position, "forgotten", FORGOTTEN)
+    }
+
+    /// The last event of a transaction that waits for a higher head, once the wait is over
+    fn poll_wait_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let Some(position) = self.behind.first().copied() else { return Poll::Pending };
+        if let Some(wait_end) = &mut self.wait_end
+            && wait_end.as_mut().poll(context).is_ready()
+        {
+            // Not polled again: what else waits has its last event now, too.
+            self.wait_end = None;
+        }
+        if self.wait_end.is_some() {
+            return Poll::Pending;
+        }
+        self.behind.remove(&position);
+        Poll::Ready(self.unknown(position, "timeout", TIMEOUT))
+    }
+
+    /// The last event of a transaction whose state is not known
+    fn unknown(&mut self, position: usize, name: &'static str, end: &str) -> Option<Event> {
+        let hash = self.watcher.hash(position)?;
+        let id = self.watcher.last_id(position);
+        let id = id.unwrap_or_else(|| CompactStatus::in_no_block(hash).id);
+        self.is_open = self.watcher.end(position);
+        let data = format!(r#"{{"transaction_hash":"{hash}"}}"#);
+        Some(Event { id: Some(id + end), name, data })
     }
 
     /// The last event of a transaction
@@ -251,4 +330,10 @@ impl EventSource {
         self.is_open = self.watcher.end(position);
         Event { id: None, name: "failed", data: failed(error).to_string() }
     }
+}
+
+/// The id of the state in the id of an event
+pub(super) fn state_id(event_id: &str) -> &str {
+    let ends = [REACHED, FORGOTTEN, TIMEOUT];
+    ends.iter().find_map(|end| event_id.strip_suffix(end)).unwrap_or(event_id)
 }

@@ -15,9 +15,9 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use milepost::endpoint::{Engine, WaitConfig};
-use milepost::import::ImportSettings;
+use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
-use milepost::status::Milestone;
+use milepost::status::{CompactStatus, Milestone};
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
@@ -31,7 +31,7 @@ use super::{Cors, StatusMode, serve};
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::watching::{self, TooManyWatches, Watcher};
+use crate::watching::{self, Change, Target, TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long
 pub(super) const GUARD: Duration = Duration::from_secs(60);
@@ -41,13 +41,21 @@ pub(super) const BODY_LIMIT: usize = 1 << 20;
 /// Memory of bodies that are slow
 pub(super) const MAX_BUFFERED: usize = 4 << 20;
 
+/// How long a request and a stream may wait
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(1);
+
 pub(super) fn service() -> Arc<Service> {
     service_with(WaitConfig::default().with_max_waiting(MAX_WATCHES))
 }
 
 pub(super) fn service_with(config: WaitConfig) -> Arc<Service> {
-    let (store, settings) =
-        (Store::open(&StoreLocation::Memory).unwrap(), ImportSettings::default());
+    service_that_keeps(Retention::Everything, config)
+}
+
+/// A service with this retention
+pub(super) fn service_that_keeps(retention: Retention, config: WaitConfig) -> Arc<Service> {
+    let store = Store::open(&StoreLocation::Memory).unwrap();
+    let settings = ImportSettings::default().with_retention(retention);
     let service = Arc::new(Service::new(Engine::default(), store, settings, config));
     tokio::spawn(watching::run(Arc::clone(&service)));
     service
@@ -87,7 +95,7 @@ pub(super) async fn start_limited(
         max_connections: 100,
         address_connections: connections,
         address_requests: requests,
-        max_wait: Duration::from_secs(1),
+        max_wait: MAX_WAIT,
     };
     tokio::spawn(serve(listener, Arc::clone(service), None, None, None, options));
     address
@@ -125,7 +133,7 @@ async fn text(response: Response<Incoming>) -> String {
 /// An event: its id, its name and its data
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Event {
-    id: String,
+    pub(super) id: String,
     pub(super) name: String,
     pub(super) data: String,
 }
@@ -176,10 +184,22 @@ impl Events {
     }
 }
 
+/// Whether two states are of two blocks, of which a fork took away the first
+fn is_moved(before: &str, after: &str) -> bool {
+    let [before, after] = [before, after].map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let is_refusal = before["status"] == "Failure" && before["receipts_known"] == 0;
+    let [before, after] = [before, after].map(|it| it["block"]["hash"].clone());
+    !is_refusal && before != after && !before.is_null() && !after.is_null()
+}
+
 /// What a stream has said about each of its transactions
 #[derive(Default)]
 struct Seen {
     last: BTreeMap<String, Event>,
+    /// The state that each transaction was read up to
+    read: BTreeMap<String, String>,
+    /// How often a commit moved a transaction to another block
+    moved: usize,
     unincluded: usize,
     reached: usize,
 }
@@ -187,6 +207,9 @@ struct Seen {
 impl Seen {
     /// Reads until a transaction has this state
     async fn read_until(&mut self, events: &mut Events, hash: &str, state: &str) {
+        let before = self.read.insert(hash.to_owned(), state.to_owned());
+        let is_open = self.last.get(hash).is_some_and(|event| event.name != "reached");
+        self.moved += usize::from(is_open && before.is_some_and(|it| is_moved(&it, state)));
         while self.last.get(hash).is_none_or(|event| event.data != state) {
             let before = self.last.get(hash);
             if before.is_some_and(|event| event.name == "reached") {
@@ -200,6 +223,7 @@ impl Seen {
             let before = self.last.get(&of).map(|before| {
                 assert_ne!(before.name, "reached", "an event after the last");
                 assert_ne!(before.data, event.data, "a state twice");
+                assert!(!is_moved(&before.data, &event.data), "{before:?}, then {event:?}");
                 is_included(&serde_json::from_str(&before.data).unwrap())
             });
             let name = match data["final_execution_status"].as_str().unwrap() {
@@ -223,7 +247,7 @@ pub(super) async fn naive(service: &Arc<Service>, hash: CryptoHash) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_event_is_the_state_after_each_block() {
-    let (mut unincluded, mut reached) = (0, 0);
+    let (mut unincluded, mut reached, mut moved) = (0, 0, 0);
     for seed in 0..3 {
         let service = service();
         let address = start(&service).await;
@@ -257,12 +281,13 @@ async fn the_last_event_is_the_state_after_each_block() {
         for (_, _, seen) in &streams {
             unincluded += seen.unincluded;
             reached += seen.reached;
+            moved += seen.moved;
         }
         drop((streams, sender));
         until(|| service.watching.counts() == (0, 0)).await;
         service.shutdown();
     }
-    assert!(unincluded > 5 && reached > 50, "{unincluded} {reached}");
+    assert!(unincluded > 5 && reached > 50 && moved > 0, "{unincluded} {reached} {moved}");
 }
 
 /// Waits for a condition that another task makes true
@@ -321,8 +346,9 @@ async fn a_stream_ends_with_the_result_and_a_reconnect_with_204() {
         format!(r#"{{"transaction_hash":"{unknown}","final_execution_status":"NONE"}}"#)
     );
     // What the client saw last was in a block, which a fork has taken away since.
-    let id = Some("INCLUDED-7-abc");
-    let mut events = Events::new(get_http1(&address, &path, id).await);
+    let height = service.head_height();
+    let id = format!("INCLUDED-{height}-{}-x", CryptoHash::digest(b"another block"));
+    let mut events = Events::new(get_http1(&address, &path, Some(&id)).await);
     assert_eq!(
         events.next().await.unwrap(),
         Event { name: "un-included".to_owned(), ..none.clone() }
@@ -393,13 +419,29 @@ async fn watches_are_limited_and_end_with_their_connections() {
     }
 }
 
+/// The next state that a watcher takes out
+async fn next_state(watcher: &Watcher) -> (usize, Arc<CompactStatus>) {
+    let next = async {
+        loop {
+            let change = poll_fn(|context| watcher.peek(context)).await;
+            if watcher.take(&change)
+                && let Change::State(position, state) = change
+            {
+                return (position, state);
+            }
+        }
+    };
+    time::timeout(GUARD, next).await.expect("a change")
+}
+
 #[tokio::test]
 async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
     let service = service();
     let (messages, hashes) = chain(7, 60);
     let hashes: Vec<_> = hashes.into_iter().take(40).collect();
-    let slow = Watcher::new(&service, hashes.clone()).unwrap();
-    let quick = Watcher::new(&service, hashes.clone()).unwrap();
+    let targets = || hashes.iter().copied().map(Target::new).collect();
+    let slow = Watcher::new(&service, targets()).unwrap();
+    let quick = Watcher::new(&service, targets()).unwrap();
     let (mut taken, mut last) = (0, BTreeMap::new());
     for message in &messages {
         let _ = service.import_block(&message.json);
@@ -407,9 +449,7 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
             let state = naive(&service, *hash).await;
             // The states of a block are published to the slow one first.
             while last.get(&position) != Some(&state) {
-                let change = poll_fn(|context| quick.poll(context));
-                let change = time::timeout(GUARD, change).await.expect("a change");
-                let watching::Change::State(position, state) = change else { panic!("no state") };
+                let (position, state) = next_state(&quick).await;
                 last.insert(position, state.json.clone());
                 taken += 1;
             }
@@ -419,14 +459,11 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
     assert!(taken > 3 * hashes.len(), "{taken}");
     // It gets the newest states.
     for _ in 0..hashes.len() {
-        let watching::Change::State(position, state) = poll_fn(|context| slow.poll(context)).await
-        else {
-            panic!("no state");
-        };
+        let (position, state) = next_state(&slow).await;
         assert_eq!(state.json, naive(&service, hashes[position]).await);
     }
     assert_eq!(slow.buffered(), 0);
-    let more = vec![CryptoHash::ZERO; MAX_WATCHES - 2 * hashes.len() + 1];
+    let more = vec![Target::new(CryptoHash::ZERO); MAX_WATCHES - 2 * hashes.len() + 1];
     let refused = Watcher::new(&service, more).err();
     assert_eq!(refused, Some(TooManyWatches { open: 2 * hashes.len(), limit: MAX_WATCHES }));
 }
@@ -435,10 +472,10 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let service = service();
-    let options = EventOptions { wait_until: Milestone::Final, with_result: false, is_many: false };
-    let hash = CryptoHash::digest(b"unknown");
+    let options = EventOptions::parse(None, None, false, MAX_WAIT).unwrap();
+    let target = Target::new(CryptoHash::digest(b"unknown"));
     let source =
-        EventSource::new(&service, &Client::without_limits(), vec![hash], options).unwrap();
+        EventSource::new(&service, &Client::without_limits(), vec![target], options).unwrap();
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();

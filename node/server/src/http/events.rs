@@ -3,11 +3,12 @@
 //! A stream sends the state of each transaction at once and then whenever it changes, until the
 //! milestone of `wait_until` is reached. States are coalesced, the newest counts: the next one is
 //! made when the connection takes it, so a slow reader costs no memory. After a reconnect to one
-//! transaction `Last-Event-ID` suppresses a state that the client has; a stream of many sends all
-//! states again. 204 ends the reconnects of a browser, and answers only who has the last event.
+//! transaction the block in `Last-Event-ID` decides what follows, and a state that the client has
+//! is suppressed; a stream of many waits for the height of that block and sends all states again.
+//! 204 ends the reconnects of a browser, and answers only who has the last event.
 
 use alloc::sync::Arc;
-use core::future::{Future as _, poll_fn};
+use core::future::Future as _;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -16,17 +17,19 @@ use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use milepost::primitives::CryptoHash;
-use milepost::status::Milestone;
+use milepost::status::{LastSeen, Milestone};
 use tokio::time::{self, Instant, Sleep};
 
 use super::client::Client;
-use super::event_source::{END, Event, EventOptions, EventSource, Next, REACHED, WatchError};
+use super::event_source::{
+    END, Event, EventOptions, EventSource, FORGOTTEN, Next, REACHED, TIMEOUT, WatchError, state_id,
+};
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::route::{HttpResponse, empty, failed, json_value, query_failed};
 use super::transaction::{self, rejected};
 use crate::service::Service;
-use crate::watching::Change;
+use crate::watching::{Change, Target};
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -45,37 +48,44 @@ pub(super) async fn of_one(
     hash: &str,
     query: &QueryString,
     last_event_id: Option<&str>,
+    max_wait: Duration,
 ) -> HttpResponse {
     let parsed = transaction::parse_hash(hash, query)
-        .and_then(|hash| parse_options(query, false).map(|options| (hash, options)));
+        .and_then(|hash| parse_options(query, false, max_wait).map(|options| (hash, options)));
     let (hash, options) = match parsed {
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
-    let mut source = match EventSource::new(service, client, vec![hash], options) {
+    let last_id = last_event_id.map(|id| state_id(id).to_owned());
+    let target = Target { last_id, ..Target::new(hash) };
+    let mut source = match EventSource::new(service, client, vec![target], options) {
         Ok(source) => source,
         Err(error) => return refused(error),
     };
-    // The first state decides the HTTP status.
-    let watcher = source.watcher();
-    match poll_fn(|context| watcher.poll(context)).await {
+    // The first change decides the HTTP status.
+    match source.first().await {
         Change::Failed(_, error) => return query_failed(&error),
-        Change::Closed => {}
-        Change::State(position, state) => {
-            let is_reached = state.milestone.satisfies(options.wait_until);
-            if is_reached && last_event_id.is_some_and(|id| id.ends_with(REACHED)) {
-                return empty(StatusCode::NO_CONTENT);
-            }
-            // An id starts with the milestone.
-            let last_name = last_event_id.and_then(|id| id.split('-').next());
-            let last = last_name.and_then(Milestone::from_name);
-            source.set_included(last.is_some_and(|last| last != Milestone::None));
-            if is_reached || last_event_id != Some(&state.id) {
-                source.watcher().put_back(position, state);
-            }
+        change if last_event_id.is_some_and(|id| is_last(id, &change, options.wait_until)) => {
+            return empty(StatusCode::NO_CONTENT);
         }
+        _ => {}
     }
     EventStream::new(source).respond()
+}
+
+/// Whether a client that has the event of this id has the last one, if this change is next
+fn is_last(event_id: &str, change: &Change, wait_until: Milestone) -> bool {
+    let has_reached = |milestone: Milestone| milestone.satisfies(wait_until);
+    let was_reached = || {
+        let milestone = event_id.split('-').next().and_then(Milestone::from_name);
+        event_id.ends_with(REACHED) && milestone.is_some_and(has_reached)
+    };
+    match change {
+        Change::State(_, state) => event_id.ends_with(REACHED) && has_reached(state.milestone),
+        Change::Forgotten(_) => event_id.ends_with(FORGOTTEN) || was_reached(),
+        Change::Behind(_) => event_id.ends_with(TIMEOUT) || was_reached(),
+        Change::UnIncluded(_) | Change::Failed(..) | Change::Closed => false,
+    }
 }
 
 /// The events of all transactions in the query
@@ -84,6 +94,7 @@ pub(super) fn of_many(
     client: &Client,
     query: &QueryString,
     last_event_id: Option<&str>,
+    max_wait: Duration,
 ) -> HttpResponse {
     let (mut hashes, mut count): (Vec<CryptoHash>, _) = (Vec::new(), 0);
     for text in query.all("tx") {
@@ -99,7 +110,7 @@ pub(super) fn of_many(
     }
     let options = match count {
         0 => Err("events: no transaction, expected ?tx=HASH&tx=HASH".to_owned()),
-        1..=MAX_HASHES => parse_options(query, true),
+        1..=MAX_HASHES => parse_options(query, true, max_wait),
         _ => Err(format!("events: more than {MAX_HASHES} transactions")),
     };
     let options = match options {
@@ -109,14 +120,22 @@ pub(super) fn of_many(
     if last_event_id == Some(END) {
         return empty(StatusCode::NO_CONTENT);
     }
-    match EventSource::new(service, client, hashes, options) {
+    // The last event is of one of the transactions, and the others are no older than its block.
+    let last = last_event_id.and_then(LastSeen::of_id);
+    let min_height = last.map_or(0, |last| last.height);
+    let targets = hashes.into_iter().map(|hash| Target { min_height, ..Target::new(hash) });
+    match EventSource::new(service, client, targets.collect(), options) {
         Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }
 }
 
-fn parse_options(query: &QueryString, is_many: bool) -> Result<EventOptions, String> {
-    EventOptions::parse(query.get("wait_until"), query.get("include"), is_many)
+fn parse_options(
+    query: &QueryString,
+    is_many: bool,
+    max_wait: Duration,
+) -> Result<EventOptions, String> {
+    EventOptions::parse(query.get("wait_until"), query.get("include"), is_many, max_wait)
         .map_err(|error| error.to_string())
 }
 

@@ -354,11 +354,10 @@ async fn events(context: &HttpContext, request: &RequestHead, hash: Option<&str>
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
     let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
+    let (service, client, max_wait) = (&context.service, &request.client, context.options.max_wait);
     match hash {
-        Some(hash) => {
-            events::of_one(&context.service, &request.client, hash, &query, last_event_id).await
-        }
-        None => events::of_many(&context.service, &request.client, &query, last_event_id),
+        Some(hash) => events::of_one(service, client, hash, &query, last_event_id, max_wait).await,
+        None => events::of_many(service, client, &query, last_event_id, max_wait),
     }
 }
 

@@ -8,6 +8,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use milepost::endpoint::Response;
 use milepost::primitives::CryptoHash;
@@ -16,9 +17,10 @@ use milepost::{Error, ErrorKind};
 use serde_json::Value;
 
 use super::client::Client;
-use super::event_source::{Event, EventOptions, EventSource, Next, member_error};
+use super::event_source::{Event, EventOptions, EventSource, Next, member_error, state_id};
 use super::events::MAX_HASHES;
 use crate::service::Service;
+use crate::watching::Target;
 
 /// Maximum number of subscriptions of a connection
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
@@ -29,12 +31,14 @@ pub(super) struct Subscriptions {
     client: Arc<Client>,
     open: BTreeMap<u64, EventSource>,
     last: u64,
+    /// How long a subscription may wait for a head that is high enough
+    max_wait: Duration,
 }
 
 impl Subscriptions {
-    pub(super) fn new(service: &Arc<Service>, client: &Arc<Client>) -> Self {
+    pub(super) fn new(service: &Arc<Service>, client: &Arc<Client>, max_wait: Duration) -> Self {
         let client = Arc::clone(client);
-        Self { service: Arc::clone(service), client, open: BTreeMap::new(), last: 0 }
+        Self { service: Arc::clone(service), client, open: BTreeMap::new(), last: 0, max_wait }
     }
 
     /// The response to a request of one of the two methods
@@ -58,14 +62,14 @@ impl Subscriptions {
     }
 
     fn subscribe(&mut self, params: &Value) -> Result<String, RpcError> {
-        let (hashes, options) =
-            parse(params).map_err(|error| RpcError::Parse { error: error.at("params") })?;
+        let (targets, options) = parse(params, self.max_wait)
+            .map_err(|error| RpcError::Parse { error: error.at("params") })?;
         let open = self.open.len();
         if open >= MAX_SUBSCRIPTIONS {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
             return Err(RpcError::Unavailable { message, unreached: None });
         }
-        let source = EventSource::new(&self.service, &self.client, hashes, options);
+        let source = EventSource::new(&self.service, &self.client, targets, options);
         let source = source.map_err(|refused| {
             let message = refused.to_string();
             RpcError::Unavailable { message, unreached: None }
@@ -117,7 +121,7 @@ fn notification(number: u64, event: &Event) -> String {
 }
 
 /// The transactions and the options of a subscription
-fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), Error> {
+fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOptions), Error> {
     let list = params.get("tx_hashes").and_then(Value::as_array).map(Vec::as_slice);
     let list = list.filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| member_error("tx_hashes", "expected a list of hashes"))?;
@@ -128,14 +132,27 @@ fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), Error> {
             format!("{count} hashes, the limit is {MAX_HASHES}"),
         ));
     }
-    let mut hashes = Vec::with_capacity(list.len());
+    let last_ids = match params.get("last_event_ids") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(ids)) => Some(ids),
+        Some(_) => return Err(member_error("last_event_ids", "expected an object")),
+    };
+    let mut targets: Vec<Target> = Vec::with_capacity(list.len());
     for (index, hash) in list.iter().enumerate() {
         let path = || format!("tx_hashes[{index}]");
-        let hash = hash.as_str().ok_or_else(|| member_error(path(), "expected a string"))?;
+        let text = hash.as_str().ok_or_else(|| member_error(path(), "expected a string"))?;
         let hash: CryptoHash =
-            hash.parse().map_err(|error| Error::new(ErrorKind::Value, error).at(path()))?;
-        if !hashes.contains(&hash) {
-            hashes.push(hash);
+            text.parse().map_err(|error| Error::new(ErrorKind::Value, error).at(path()))?;
+        if targets.iter().all(|target| target.hash != hash) {
+            let last_id = match last_ids.and_then(|ids| ids.get(text)) {
+                None | Some(Value::Null) => None,
+                Some(Value::String(id)) => Some(state_id(id).to_owned()),
+                Some(_) => {
+                    let path = format!("last_event_ids.{hash}");
+                    return Err(member_error(path, "expected a string"));
+                }
+            };
+            targets.push(Target { last_id, ..Target::new(hash) });
         }
     }
     let text = |name: &str| match params.get(name) {
@@ -143,6 +160,6 @@ fn parse(params: &Value) -> Result<(Vec<CryptoHash>, EventOptions), Error> {
         Some(Value::String(text)) => Ok(Some(text.as_str())),
         Some(_) => Err(member_error(name, "expected a string")),
     };
-    let options = EventOptions::parse(text("wait_until")?, text("include")?, true)?;
-    Ok((hashes, options))
+    let options = EventOptions::parse(text("wait_until")?, text("include")?, true, max_wait)?;
+    Ok((targets, options))
 }

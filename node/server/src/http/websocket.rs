@@ -123,7 +123,7 @@ async fn serve(
         .max_frame_size(Some(limit));
     let upgraded = CountedInput::new(upgraded, client.memory().begin());
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
-    let subscriptions = Subscriptions::new(&context.service, &client);
+    let subscriptions = Subscriptions::new(&context.service, &client, context.options.max_wait);
     let running = JoinSet::new();
     let mut connection = Connection {
         context,

@@ -21,10 +21,10 @@ use super::event_tests::{
 use super::subscriptions::MAX_SUBSCRIPTIONS;
 use super::websocket::MAX_RUNNING;
 
-struct Client(WebSocketStream<TcpStream>);
+pub(super) struct Client(WebSocketStream<TcpStream>);
 
 impl Client {
-    async fn connect(address: &str) -> Self {
+    pub(super) async fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         let (socket, response) = client_async(format!("ws://{address}/ws"), stream).await.unwrap();
         assert_eq!(response.status(), 101);
@@ -49,12 +49,12 @@ impl Client {
         time::timeout(GUARD, next).await.expect("a message")
     }
 
-    async fn json(&mut self) -> Value {
+    pub(super) async fn json(&mut self) -> Value {
         let message = self.next().await;
         serde_json::from_str(message.to_text().unwrap()).unwrap()
     }
 
-    async fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn call(&mut self, method: &str, params: Value) -> Value {
         self.send(method, params).await;
         self.json().await
     }

@@ -15,7 +15,7 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockPosition, ImportSettings};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash, Nonce};
-use milepost::status::{CompactStatus, Milestone, StatusQuery};
+use milepost::status::{CompactStatus, LastSeen, Milestone, StatusQuery, Verdict};
 use milepost::storage::{MemoryStorage, run};
 use milepost::transaction::SignedTransaction;
 use serde_json::Value;
@@ -84,7 +84,8 @@ pub(super) struct Seen {
     state: usize,
     json: Option<String>,
     at: Instant,
-    is_included: bool,
+    /// The block of the state, if it has one
+    block: Option<LastSeen>,
 }
 
 /// An event of a watch
@@ -341,11 +342,16 @@ impl Model {
     }
 
     /// What one knows who starts to watch, and may have a state already
-    pub(super) fn start_watch(&self, at: Instant, before: Option<(usize, String)>) -> Seen {
+    pub(super) fn start_watch(
+        &self,
+        at: Instant,
+        before: Option<(usize, String)>,
+        last_event_id: &str,
+    ) -> Seen {
         let first = self.states.iter().rposition(|state| state.at < at).unwrap_or(0);
-        let is_included = before.as_ref().is_some_and(|(_, json)| is_included(json));
+        let block = before.as_ref().and_then(|_| LastSeen::of_id(last_event_id));
         let (state, json) = before.map_or((first, None), |(state, json)| (state, Some(json)));
-        Seen { state: state.max(first), json, at, is_included }
+        Seen { state: state.max(first), json, at, block }
     }
 
     /// Checks that one who watches a transaction has its newest state
@@ -383,22 +389,28 @@ impl Model {
     ) -> Result<bool, String> {
         self.check_watch(hash, seen, at)?;
         for (index, state, ..) in self.visible(seen.at, at).filter(|it| it.0 >= seen.state) {
-            let observation = self.engine.observe(hash, &state.rows);
+            let heights = seen.block.iter().map(|block| block.height).collect();
+            let observation = self.engine.observe_at(hash, heights, &state.rows);
             let observation = observation.map_err(|error| error.to_string())?;
+            let verdict = seen.block.and_then(|block| observation.verdict(block));
+            if verdict == Some(Verdict::UnIncluded) {
+                let none = CompactStatus::in_no_block(hash).json;
+                if (event.name, event.data) == ("un-included", &none) {
+                    *seen = Seen { state: index, json: Some(none), at, block: None };
+                    return Ok(false);
+                }
+                continue;
+            }
             let compact = CompactStatus::new(&observation);
             let is_reached = compact.milestone.satisfies(wait_until);
             let data = match observation.result().map_err(|error| error.to_string())? {
                 Some(result) if is_reached && with_result => compact.with_result(&result),
                 _ => compact.json.clone(),
             };
-            let is_included = compact.milestone != Milestone::None;
-            let name = match is_reached {
-                true => "reached",
-                false if seen.is_included && !is_included => "un-included",
-                false => "status",
-            };
+            let name = if is_reached { "reached" } else { "status" };
             if data == event.data && name == event.name {
-                *seen = Seen { state: index, json: Some(compact.json), at, is_included };
+                let block = compact.block();
+                *seen = Seen { state: index, json: Some(compact.json), at, block };
                 return Ok(is_reached);
             }
         }
@@ -416,8 +428,4 @@ impl Seen {
     pub(super) fn into_known(self) -> Option<(usize, String)> {
         Some((self.state, self.json?))
     }
-}
-
-fn is_included(json: &str) -> bool {
-    !json.contains(r#""final_execution_status":"NONE""#)
 }

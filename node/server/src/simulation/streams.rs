@@ -144,7 +144,7 @@ impl Client {
         }
         self.world.count(|figures| figures.streams += 1);
         let mut seen: BTreeMap<CryptoHash, Seen> = world.model(|model| {
-            let one = |hash| (hash, model.start_watch(start, before.clone()));
+            let one = |hash| (hash, model.start_watch(start, before.clone(), &last_event_id));
             watch.hashes.iter().copied().map(one).collect()
         });
         let mut events = Events { body: response.into_body(), unread: Vec::new() };

@@ -185,8 +185,8 @@ fn get(
 
 fn events(id: &str, summary: &str, parameters: &[Value]) -> Value {
     let stream = json!({
-        "description": "`status`, `un-included`, `reached`, `failed` and `end` events; the data of each is JSON, that of the \
-                        last about a transaction a TransactionEvent",
+        "description": "`status`, `un-included`, `reached`, `forgotten`, `timeout`, `failed` and `end` events; the data of each is JSON, that of the \
+                        first three a TransactionEvent",
         "content": { "text/event-stream": { "schema": { "type": "string" } } },
     });
     let none = json!({ "description": "The client has the last event" });
@@ -507,7 +507,7 @@ fn own_schemas() -> Map<String, Value> {
                 "type": "object",
                 "required": ["event", "id", "status"],
                 "properties": {
-                    "event": { "enum": ["status", "un-included", "reached", "failed", "end"] },
+                    "event": { "enum": ["status", "un-included", "reached", "forgotten", "timeout", "failed", "end"] },
                     "id": { "type": ["string", "null"] },
                     "status": { "type": "object" },
                 },

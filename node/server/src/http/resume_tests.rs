@@ -1,0 +1,176 @@
+//! Streams that are taken up again, at a server that is behind, that has forgotten or that starts
+//! anew: an event tells only of what the server has seen.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use milepost::endpoint::WaitConfig;
+use milepost::import::Retention;
+use milepost::primitives::CryptoHash;
+use milepost::status::LastSeen;
+use milepost_practice::{BlockMessage, Practice, Settings};
+use serde_json::{Value, json};
+
+use super::event_tests::{Event, Events, get_http1, service, service_that_keeps, start};
+use super::websocket_tests::Client;
+use crate::service::Service;
+
+/// The blocks of a chain without forks, its first transaction, and the index of its block
+fn blocks() -> (Vec<BlockMessage>, CryptoHash, usize) {
+    let mut practice = Practice::new(Settings::demo(1));
+    let messages: Vec<_> = (0..16).map(|_| practice.next_message()).collect();
+    let index = messages.iter().position(|message| !message.transactions.is_empty()).unwrap();
+    let hash = messages[index].transactions[0].hash;
+    (messages, hash, index)
+}
+
+fn import(service: &Service, messages: &[BlockMessage]) {
+    for message in messages {
+        service.import_block(&message.json).unwrap();
+    }
+}
+
+/// The id of the state after the block of the transaction
+async fn included(messages: &[BlockMessage], hash: CryptoHash) -> String {
+    let service = service();
+    import(&service, messages);
+    let state = service.full_status(hash).await.unwrap().0;
+    assert!(LastSeen::of_id(&state.id).unwrap().hash.is_some(), "{}", state.id);
+    state.id
+}
+
+/// A reader of the events of one transaction, over either transport
+enum Reader {
+    Stream(Events),
+    Socket(Client),
+}
+
+impl Reader {
+    async fn open(address: &str, is_socket: bool, hash: CryptoHash, last_id: &str) -> Self {
+        if !is_socket {
+            let path = format!("/tx/{hash}/events");
+            return Self::Stream(Events::new(get_http1(address, &path, Some(last_id)).await));
+        }
+        let mut client = Client::connect(address).await;
+        let hash = hash.to_string();
+        let params = json!({ "tx_hashes": [hash], "last_event_ids": { hash: last_id } });
+        assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
+        Self::Socket(client)
+    }
+
+    /// The name and the id of the next event
+    async fn next(&mut self) -> Option<(String, String)> {
+        match self {
+            Self::Stream(events) => events.next().await.map(|Event { name, id, .. }| (name, id)),
+            Self::Socket(client) => {
+                let result = client.json().await["params"]["result"].clone();
+                let text = |name: &str| result[name].as_str().unwrap().to_owned();
+                Some((text("event"), text("id"))).filter(|(name, _)| name != "end")
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_below_the_last_event_is_waited_for() {
+    let (messages, hash, index) = blocks();
+    let id = included(&messages[..=index], hash).await;
+    for (is_socket, known) in [(false, index), (false, 0), (true, index), (true, 0)] {
+        let service = service();
+        import(&service, &messages[..known]);
+        let address = start(&service).await;
+        let mut reader = Reader::open(&address, is_socket, hash, &id).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        // The state is the one that the client has, so the next event is of the block after it.
+        import(&service, &messages[known..=index + 1]);
+        let next = reader.next().await.unwrap();
+        let state = service.full_status(hash).await.unwrap().0.id;
+        assert_eq!(next, ("status".to_owned(), state));
+    }
+}
+
+#[tokio::test]
+async fn a_wait_for_the_head_ends_with_a_timeout() {
+    let (messages, hash, index) = blocks();
+    let id = included(&messages[..=index], hash).await;
+    let service = service();
+    import(&service, &messages[..index]);
+    let address = start(&service).await;
+    let timeout = format!("{id}-timeout");
+    for is_socket in [false, true] {
+        let mut reader = Reader::open(&address, is_socket, hash, &id).await;
+        assert_eq!(reader.next().await, Some(("timeout".to_owned(), timeout.clone())));
+        assert_eq!(reader.next().await, None);
+    }
+    let path = format!("/tx/{hash}/events");
+    assert_eq!(get_http1(&address, &path, Some(&timeout)).await.status(), 204);
+    // A stream of many waits as well.
+    let many = format!("/events?tx={hash}");
+    let mut events = Events::new(get_http1(&address, &many, Some(&id)).await);
+    assert_eq!(events.next().await.unwrap().name, "timeout");
+    assert_eq!(events.next().await.unwrap().name, "end");
+    // Once the head is there, the stream goes on.
+    import(&service, &messages[index..=index + 1]);
+    let mut events = Events::new(get_http1(&address, &path, Some(&timeout)).await);
+    assert_eq!(events.next().await.unwrap().name, "status");
+}
+
+/// A service that keeps two blocks
+fn forgetful() -> Arc<Service> {
+    service_that_keeps(Retention::Blocks(2), WaitConfig::default().with_max_waiting(9))
+}
+
+#[tokio::test]
+async fn retention_forgets_and_takes_no_block_away() {
+    let (messages, hash, index) = blocks();
+    let id = included(&messages[..=index], hash).await;
+    for is_socket in [false, true] {
+        let service = forgetful();
+        import(&service, &messages[..=index]);
+        let address = start(&service).await;
+        let mut live = Reader::open(&address, is_socket, hash, "").await;
+        let mut names = vec![live.next().await.unwrap()];
+        assert_eq!(names[0], ("status".to_owned(), id.clone()));
+        import(&service, &messages[index + 1..index + 4]);
+        while let Some(event) = live.next().await {
+            names.push(event);
+        }
+        let (last, before) = names.split_last().unwrap();
+        assert!(before.iter().all(|(name, _)| name == "status"), "{names:?}");
+        let before = &before.last().unwrap().1;
+        assert_eq!(*last, ("forgotten".to_owned(), format!("{before}-forgotten")));
+        // A client that comes back later is told the same, once.
+        let forgotten = format!("{id}-forgotten");
+        let mut reader = Reader::open(&address, is_socket, hash, &id).await;
+        assert_eq!(reader.next().await, Some(("forgotten".to_owned(), forgotten.clone())));
+        assert_eq!(reader.next().await, None);
+        let path = format!("/tx/{hash}/events");
+        assert_eq!(get_http1(&address, &path, Some(&forgotten)).await.status(), 204);
+    }
+}
+
+#[tokio::test]
+async fn a_fork_at_the_height_of_the_last_event_takes_its_block_away() {
+    let (messages, hash, index) = blocks();
+    let service = service();
+    import(&service, &messages[..=index]);
+    let address = start(&service).await;
+    let state = service.full_status(hash).await.unwrap().0;
+    let height = state.block().unwrap().height;
+    let other = format!("INCLUDED-{height}-{}-x", CryptoHash::digest(b"another block"));
+    for is_socket in [false, true] {
+        let mut reader = Reader::open(&address, is_socket, hash, &other).await;
+        let (name, id) = reader.next().await.unwrap();
+        assert!(name == "un-included" && id.starts_with("NONE-0-"), "{name} {id}");
+        assert_eq!(reader.next().await, Some(("status".to_owned(), state.id.clone())));
+    }
+    let mut client = Client::connect(&address).await;
+    for (ids, expected) in [
+        (json!(["x"]), "params.last_event_ids: expected an object"),
+        (json!({ hash.to_string(): 1 }), "expected a string"),
+    ] {
+        let params = json!({ "tx_hashes": [hash.to_string()], "last_event_ids": ids });
+        let response: Value = client.call("subscribe_tx_status", params).await;
+        assert!(response["error"]["data"].to_string().contains(expected), "{response}");
+    }
+}
