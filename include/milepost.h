@@ -1119,7 +1119,8 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_OUTPUT_FAILED 7
 
 /**
- * A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` it has ended
+ * A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` and
+ * `MILEPOST_WATCH_FORGOTTEN` it has ended
  */
 #define MILEPOST_OUTPUT_WATCH 8
 
@@ -1129,7 +1130,8 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_WATCH_STATUS 1
 
 /**
- * A fork took away the block of a transaction that was in one by the event before
+ * A fork took away the block of a transaction that was in one by the event before; the state in
+ * another block follows as an event of its own
  */
 #define MILEPOST_WATCH_UN_INCLUDED 2
 
@@ -1137,6 +1139,12 @@ typedef int32_t milepost_verify_t;
  * The milestone is reached: the last event
  */
 #define MILEPOST_WATCH_REACHED 3
+
+/**
+ * Retention removed the transaction from the storage: the last event, with no compact status but
+ * the hash
+ */
+#define MILEPOST_WATCH_FORGOTTEN 4
 
 /**
  * A result, or a batch of any responses

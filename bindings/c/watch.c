@@ -66,7 +66,8 @@ static milepost_status_t print_events(milepost_endpoint *endpoint, int *is_over,
             milepost_bytes text = output.compact_status;
             printf("%s%.*s\n", output.watch_event == MILEPOST_WATCH_UN_INCLUDED ? "reverted: " : "",
                    (int)text.len, (const char *)text.data);
-            *is_over = output.watch_event == MILEPOST_WATCH_REACHED;
+            *is_over = output.watch_event == MILEPOST_WATCH_REACHED ||
+                       output.watch_event == MILEPOST_WATCH_FORGOTTEN;
         }
     } while (output.kind != MILEPOST_OUTPUT_TIMEOUT);
     return MILEPOST_STATUS_OK;

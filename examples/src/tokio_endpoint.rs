@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use milepost::endpoint::{
-    Completion, Endpoint, Engine, Output, RequestOptions, Response, WaitConfig, WatchEventKind,
+    Completion, Endpoint, Engine, Output, RequestOptions, Response, WaitConfig, WatchEvent,
     WatchOptions,
 };
 use milepost::import::{ChainUpdate, ImportSettings, ImportSummary};
@@ -315,8 +315,7 @@ impl<S: Storage> EndpointTask<S> {
                     }
                 }
                 Output::Watch { handle, event } => {
-                    let is_last =
-                        event.as_ref().map_or(true, |event| event.kind == WatchEventKind::Reached);
+                    let is_last = event.as_ref().map_or(true, WatchEvent::is_last);
                     if let Some((_, events)) = self.watches.get(&handle) {
                         events.send(event);
                     }

@@ -41,7 +41,8 @@ pub const MILEPOST_OUTPUT_COMPLETED: milepost_output_kind_t = 6;
 /// watch: it has ended
 pub const MILEPOST_OUTPUT_FAILED: milepost_output_kind_t = 7;
 
-/// A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` it has ended
+/// A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` and
+/// `MILEPOST_WATCH_FORGOTTEN` it has ended
 pub const MILEPOST_OUTPUT_WATCH: milepost_output_kind_t = 8;
 
 /// What happened to a watched transaction
@@ -49,10 +50,14 @@ pub type milepost_watch_event_t = i32;
 
 /// Its compact status is another one, or is reported for the first time
 pub const MILEPOST_WATCH_STATUS: milepost_watch_event_t = 1;
-/// A fork took away the block of a transaction that was in one by the event before
+/// A fork took away the block of a transaction that was in one by the event before; the state in
+/// another block follows as an event of its own
 pub const MILEPOST_WATCH_UN_INCLUDED: milepost_watch_event_t = 2;
 /// The milestone is reached: the last event
 pub const MILEPOST_WATCH_REACHED: milepost_watch_event_t = 3;
+/// Retention removed the transaction from the storage: the last event, with no compact status but
+/// the hash
+pub const MILEPOST_WATCH_FORGOTTEN: milepost_watch_event_t = 4;
 
 /// Timeout of an output: no request is pending. Timeout of a request: it has no deadline
 pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
@@ -179,6 +184,7 @@ impl BorrowedOutput {
                 converted.watch_event = match event.kind {
                     WatchEventKind::UnIncluded => MILEPOST_WATCH_UN_INCLUDED,
                     WatchEventKind::Reached => MILEPOST_WATCH_REACHED,
+                    WatchEventKind::Forgotten => MILEPOST_WATCH_FORGOTTEN,
                     _ => MILEPOST_WATCH_STATUS,
                 };
                 converted.milestone = event.milestone as i32;

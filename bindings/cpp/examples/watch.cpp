@@ -35,7 +35,8 @@ milepost::Result<bool> print_events(milepost::Endpoint &endpoint) {
                 if (output->watch_event == milepost::WatchEvent::UnIncluded)
                     std::cout << "reverted: ";
                 std::cout << output->compact_status << '\n';
-                is_over = output->watch_event == milepost::WatchEvent::Reached;
+                is_over = output->watch_event == milepost::WatchEvent::Reached ||
+                          output->watch_event == milepost::WatchEvent::Forgotten;
                 break;
             default:
                 break;

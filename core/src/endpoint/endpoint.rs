@@ -8,6 +8,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 #[cfg(feature = "watch")]
 use super::end_reason::STOPPING;
@@ -340,8 +341,14 @@ impl<T> Endpoint<T> {
     ///
     /// The archive is asked only if the storage does not know the transaction.
     pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
+        self.observe_at(transaction, Vec::new())
+    }
+
+    /// As [`handle_observation_query`](Self::handle_observation_query), for watchers whose last
+    /// events are of blocks at these heights
+    fn observe_at(&mut self, transaction: CryptoHash, heights: Vec<BlockHeight>) -> RequestHandle {
         let settings = self.engine.settings();
-        let query = SummaryQuery::new(transaction, settings.max_receipts);
+        let query = SummaryQuery::new(transaction, settings.max_receipts).with_heights(heights);
         // Hosts observe what they watch after every block, which should not poll the archive.
         #[cfg(feature = "archive")]
         let query = query.with_archive(match settings.archive {
@@ -481,7 +488,8 @@ impl<T> Endpoint<T> {
                     }
                     continue;
                 } else if let Some(transaction) = self.watches.poll_observation() {
-                    let handle = self.handle_observation_query(transaction);
+                    let heights = self.watches.heights(transaction);
+                    let handle = self.observe_at(transaction, heights);
                     self.watches.set_observing(handle, transaction);
                     continue;
                 } else if let Some((handle, event)) = self.watches.poll_event() {
@@ -508,7 +516,7 @@ impl<T> Endpoint<T> {
                     self.handle_evaluation(handle, evaluation.run(snapshot), tag);
                 }
                 Output::NeedRows { handle, keys, .. } => {
-                    let mut rows = alloc::vec::Vec::new();
+                    let mut rows = Vec::new();
                     let read = match snapshot.get_many(&keys, &mut rows) {
                         Ok(()) => Ok(&rows[..]),
                         Err(error) => Err(failed_read(error, "get_many", &keys)),

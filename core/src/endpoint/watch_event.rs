@@ -3,8 +3,12 @@
 //! The events, their names and their ids are those over HTTP. When an event is made is not decided
 //! here.
 
+#[cfg(feature = "watch")]
+use alloc::format;
 use alloc::string::String;
 
+#[cfg(feature = "watch")]
+use crate::primitives::CryptoHash;
 #[cfg(feature = "watch")]
 use crate::status::CompactStatus;
 use crate::status::Milestone;
@@ -48,10 +52,13 @@ impl WatchOptions {
 pub enum WatchEventKind {
     /// Its compact status is another one, or is reported for the first time
     Status,
-    /// A fork took away the block of a transaction that was in one by the event before
+    /// A fork took away the block of a transaction that was in one by the event before; the state
+    /// in another block follows as an event of its own
     UnIncluded,
     /// The milestone is reached: the last event
     Reached,
+    /// The storage does not know the transaction any more, by retention: the last event
+    Forgotten,
 }
 
 impl WatchEventKind {
@@ -61,6 +68,7 @@ impl WatchEventKind {
             Self::Status => "status",
             Self::UnIncluded => "un-included",
             Self::Reached => "reached",
+            Self::Forgotten => "forgotten",
         }
     }
 }
@@ -71,34 +79,42 @@ impl WatchEventKind {
 pub struct WatchEvent {
     /// What happened
     pub kind: WatchEventKind,
-    /// The milestone of the transaction; `NONE` if it is in no block
+    /// The milestone of the transaction; `NONE` if it is in no block, or forgotten
     pub milestone: Milestone,
     /// Equal events have equal ids everywhere
     pub id: String,
-    /// The compact status as JSON, with the result if it was asked for
+    /// The compact status as JSON, with the result if it was asked for; the hash alone of a
+    /// transaction that is forgotten
     pub json: String,
 }
 
 #[cfg(feature = "watch")]
 impl WatchEvent {
-    /// The event of a state, after one that was reported before
-    pub(super) fn new(
-        before: Option<&CompactStatus>,
-        state: &CompactStatus,
-        is_reached: bool,
-        result: Option<&str>,
-    ) -> Self {
+    /// The event of a state
+    pub(super) fn new(state: &CompactStatus, is_reached: bool, result: Option<&str>) -> Self {
         let CompactStatus { milestone, json, id, .. } = state.clone();
         if is_reached {
             let json = result.map_or(json, |result| state.with_result(result));
             return Self { kind: WatchEventKind::Reached, milestone, id: id + "-reached", json };
         }
-        let was_included = before.is_some_and(|before| before.milestone != Milestone::None);
-        let kind = if was_included && milestone == Milestone::None {
-            WatchEventKind::UnIncluded
-        } else {
-            WatchEventKind::Status
-        };
-        Self { kind, milestone, id, json }
+        Self { kind: WatchEventKind::Status, milestone, id, json }
+    }
+
+    /// The event that a fork took away the block of a transaction
+    pub(super) fn un_included(none: CompactStatus) -> Self {
+        let CompactStatus { milestone, json, id, .. } = none;
+        Self { kind: WatchEventKind::UnIncluded, milestone, id, json }
+    }
+
+    /// The event that a transaction is forgotten, after this state
+    pub(super) fn forgotten(transaction: CryptoHash, last: &CompactStatus) -> Self {
+        let (id, json) = (&last.id, format!(r#"{{"transaction_hash":"{transaction}"}}"#));
+        let id = format!("{id}-forgotten");
+        Self { kind: WatchEventKind::Forgotten, milestone: Milestone::None, id, json }
+    }
+
+    /// Whether it is the last one of its watch
+    pub const fn is_last(&self) -> bool {
+        matches!(self.kind, WatchEventKind::Reached | WatchEventKind::Forgotten)
     }
 }

@@ -4,6 +4,7 @@
 //! forks are watched by readers that poll at once and by readers that poll late.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -12,10 +13,11 @@ use milepost_testkit::Rng;
 
 use super::test_host::RemoteHost;
 use super::*;
-use crate::import::ImportSettings;
+use crate::import::{ImportSettings, Retention};
 use crate::primitives::CryptoHash;
-use crate::status::{CompactStatus, Milestone};
-use crate::storage::{Key, MemoryStorage, Snapshot};
+use crate::status::{CompactStatus, LastSeen, Milestone};
+use crate::storage::rows::decode_block_hash;
+use crate::storage::{Key, MemoryStorage, Snapshot, Table};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -71,7 +73,7 @@ impl LocalHost {
 
 #[test]
 fn each_change_is_reported_once_and_with_its_kind() {
-    let (mut un_included, mut reached, mut changes) = (0, 0, 0);
+    let (mut un_included, mut moved, mut reached, mut changes) = (0, 0, 0, 0);
     for seed in 0..12 {
         let blocks = forked_chain(seed);
         let mut host = LocalHost::new(WaitConfig::default());
@@ -90,16 +92,33 @@ fn each_change_is_reported_once_and_with_its_kind() {
                 }
             }
             while let Some((handle, event)) = host.poll() {
-                let event = event.unwrap();
-                let status = expected.remove(&handle).expect("a change, and reported once");
-                let before = last.get_mut(&handle).unwrap().1.replace(status.clone());
-                let was_included = before.is_some_and(|it| it.milestone != Milestone::None);
-                let (kind, id) = match status.milestone {
-                    Milestone::Final => {
+                let (event, (hash, before)) = (event.unwrap(), last.get_mut(&handle).unwrap());
+                let was_in = before.as_ref().and_then(CompactStatus::block);
+                let status = match event.kind {
+                    WatchEventKind::UnIncluded => {
+                        let none = CompactStatus::in_no_block(*hash);
+                        assert!(was_in.is_some(), "it was in a block");
+                        match expected.get(&handle) == Some(&none) {
+                            true => drop(expected.remove(&handle)),
+                            false => moved += 1,
+                        }
+                        none
+                    }
+                    _ => {
+                        let status = expected.remove(&handle).expect("a change, reported once");
+                        let has_left =
+                            was_in.is_some_and(|was_in| !is_canonical(&host.storage, was_in));
+                        assert!(!has_left, "{before:?}, then {status:?}");
+                        status
+                    }
+                };
+                *before = Some(status.clone());
+                let (kind, id) = match (event.kind, status.milestone) {
+                    (WatchEventKind::UnIncluded, _) => (WatchEventKind::UnIncluded, status.id),
+                    (_, Milestone::Final) => {
                         last.remove(&handle);
                         (WatchEventKind::Reached, status.id + "-reached")
                     }
-                    Milestone::None if was_included => (WatchEventKind::UnIncluded, status.id),
                     _ => (WatchEventKind::Status, status.id),
                 };
                 assert_eq!((event.kind, event.id, event.json), (kind, id, status.json));
@@ -112,6 +131,37 @@ fn each_change_is_reported_once_and_with_its_kind() {
         assert_eq!(host.endpoint.watch_count(), last.len());
     }
     assert!(un_included > 20 && reached > 100 && changes > 1_000, "{un_included} {reached}");
+    assert!(moved > 0, "no commit moved a transaction to another block");
+}
+
+/// Whether a block is canonical
+fn is_canonical(storage: &MemoryStorage, block: LastSeen) -> bool {
+    let row = storage.get(&Key::number(Table::Heights, block.height)).unwrap();
+    row.map(|row| decode_block_hash(Table::Heights, &row).unwrap()) == block.hash
+}
+
+#[test]
+fn what_retention_removes_is_forgotten_and_not_taken_away() {
+    let mut chain = Practice::new(PracticeSettings::demo(1));
+    let blocks: Vec<_> = (0..16).map(|_| chain.next_message()).collect();
+    let index = blocks.iter().position(|block| !block.transactions.is_empty()).unwrap();
+    let hash = blocks[index].transactions[0].hash;
+    let mut host = LocalHost::new(WaitConfig::default());
+    let watch = host.endpoint.watch(hash, OPTIONS).unwrap();
+    let settings = ImportSettings::default().with_retention(Retention::Blocks(2));
+    let mut events = Vec::new();
+    for block in &blocks[..index + 4] {
+        let engine = host.endpoint.engine();
+        let imported = engine.import_block(&block.json, &settings, &mut host.storage);
+        host.endpoint.handle_chain_update(&imported.unwrap().chain_update);
+        events.extend(core::iter::from_fn(|| host.poll()).map(|(_, event)| event.unwrap()));
+    }
+    let (last, before) = events.split_last().unwrap();
+    assert!(before.iter().all(|event| event.kind == WatchEventKind::Status), "{before:?}");
+    assert_eq!(last.kind, WatchEventKind::Forgotten);
+    assert_eq!(last.id, format!("{}-forgotten", before.last().unwrap().id));
+    assert_eq!(last.json, format!(r#"{{"transaction_hash":"{hash}"}}"#));
+    assert!(!host.endpoint.cancel(watch));
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! A transaction is observed once after a block that may have changed it, however many watches it
 //! has. A watch holds no event: what it has to report is made when it is polled, from the newest
 //! state of its transaction, so states that were not polled in between are left out and memory does
-//! not grow. A state is reported once, until another one was. Rows, and what is sent to whom, are
-//! the host's matter.
+//! not grow. A state is reported once, until another one was. That a fork took away the block that
+//! was reported last is noted when the transaction is observed, so no event is left out with a
+//! state. Rows, and what is sent to whom, are the host's matter.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -14,8 +15,8 @@ use alloc::vec::Vec;
 use super::end_reason::STOPPING;
 use super::{Completion, Endpoint, WatchEvent, WatchMap, WatchOptions};
 use crate::import::ChainUpdate;
-use crate::primitives::CryptoHash;
-use crate::status::{CompactStatus, Observation};
+use crate::primitives::{BlockHeight, CryptoHash};
+use crate::status::{CompactStatus, LastSeen, Observation, Verdict};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -51,9 +52,20 @@ struct Watch {
     options: WatchOptions,
     /// The state that it reported last
     reported: Option<Arc<CompactStatus>>,
+    /// Whether a fork took away the block of that state, which is to be reported
+    is_un_included: bool,
+    /// Whether the storage does not know the transaction any more
+    is_forgotten: bool,
     /// Why it ends, if it does
     error: Option<Error>,
     is_ready: bool,
+}
+
+impl Watch {
+    /// The block that was reported last, unless a fork is known to have taken it away
+    fn last(&self) -> Option<LastSeen> {
+        self.reported.as_ref().filter(|_| !self.is_un_included)?.block()
+    }
 }
 
 impl Watches {
@@ -73,8 +85,15 @@ impl Watches {
     }
 
     fn insert(&mut self, handle: RequestHandle, hash: CryptoHash, options: WatchOptions) {
-        let watch =
-            Watch { transaction: hash, options, reported: None, error: None, is_ready: false };
+        let watch = Watch {
+            transaction: hash,
+            options,
+            reported: None,
+            is_un_included: false,
+            is_forgotten: false,
+            error: None,
+            is_ready: false,
+        };
         self.watches.insert(handle, watch);
         self.transactions.entry(hash).or_default().watches.insert(handle);
         // Observed again although others watch it: the result may not have been rendered.
@@ -105,6 +124,19 @@ impl Watches {
     /// The next transaction to observe
     pub(super) fn poll_observation(&mut self) -> Option<CryptoHash> {
         self.map.poll_observation()
+    }
+
+    /// The heights of the blocks about which the next observation of a transaction decides: of the
+    /// states that were reported, and of the one that may be reported meanwhile
+    pub(super) fn heights(&self, hash: CryptoHash) -> Vec<BlockHeight> {
+        let Some(transaction) = self.transactions.get(&hash) else { return Vec::new() };
+        let watches = transaction.watches.iter().filter_map(|handle| self.watches.get(handle));
+        let states = watches.filter_map(|watch| watch.reported.as_deref());
+        let blocks = states.chain(transaction.state.as_deref()).filter_map(CompactStatus::block);
+        let mut heights: Vec<_> = blocks.map(|block| block.height).collect();
+        heights.sort_unstable();
+        heights.dedup();
+        heights
     }
 
     /// Takes in by which operation a transaction is observed
@@ -147,6 +179,13 @@ impl Watches {
             // Observations over remote rows may end in another order; the map repeats this one.
             return Ok(());
         }
+        let watches = transaction.watches.iter().filter_map(|handle| self.watches.get(handle));
+        if watches.filter_map(Watch::last).any(|last| observation.verdict(last).is_none()) {
+            // A state was reported meanwhile, by an observation that ended before.
+            self.map.remove(&observation.hash);
+            self.map.insert(observation.hash);
+            return Ok(());
+        }
         transaction.generation = observation.generation;
         let state = Arc::new(CompactStatus::new(observation));
         let wants_result = transaction.watches.iter().any(|handle| {
@@ -158,9 +197,13 @@ impl Watches {
             if wants_result { observation.result()?.map(Into::into) } else { None };
         transaction.state = Some(state);
         for handle in &transaction.watches {
-            if let Some(watch) = self.watches.get_mut(handle)
-                && !core::mem::replace(&mut watch.is_ready, true)
-            {
+            let Some(watch) = self.watches.get_mut(handle) else { continue };
+            match watch.last().and_then(|last| observation.verdict(last)) {
+                Some(Verdict::UnIncluded) => watch.is_un_included = true,
+                Some(Verdict::Forgotten) => watch.is_forgotten = true,
+                Some(Verdict::Wait | Verdict::State) | None => {}
+            }
+            if !core::mem::replace(&mut watch.is_ready, true) {
                 self.ready.push_back(*handle);
             }
         }
@@ -196,16 +239,32 @@ impl Watches {
                 self.remove(handle);
                 return Some((handle, Err(error)));
             }
-            let Some(transaction) = self.transactions.get(&watch.transaction) else { continue };
-            let Some(state) = &transaction.state else { continue };
-            let is_reached = state.milestone.satisfies(watch.options.wait_until);
-            if !is_reached && watch.reported.as_ref() == Some(state) {
-                continue;
+            if core::mem::take(&mut watch.is_un_included) {
+                let none = CompactStatus::in_no_block(watch.transaction);
+                watch.reported = Some(Arc::new(none.clone()));
+                // The newest state is next.
+                watch.is_ready = true;
+                self.ready.push_front(handle);
+                return Some((handle, Ok(WatchEvent::un_included(none))));
             }
-            let result = transaction.result.as_deref().filter(|_| watch.options.with_result);
-            let before = watch.reported.replace(Arc::clone(state));
-            let event = WatchEvent::new(before.as_deref(), state, is_reached, result);
-            if is_reached {
+            let event = match &watch.reported {
+                Some(last) if watch.is_forgotten => WatchEvent::forgotten(watch.transaction, last),
+                _ => {
+                    let Some(transaction) = self.transactions.get(&watch.transaction) else {
+                        continue;
+                    };
+                    let Some(state) = &transaction.state else { continue };
+                    let is_reached = state.milestone.satisfies(watch.options.wait_until);
+                    if !is_reached && watch.reported.as_ref() == Some(state) {
+                        continue;
+                    }
+                    let result = transaction.result.as_deref();
+                    let result = result.filter(|_| watch.options.with_result);
+                    watch.reported = Some(Arc::clone(state));
+                    WatchEvent::new(state, is_reached, result)
+                }
+            };
+            if event.is_last() {
                 self.remove(handle);
             }
             return Some((handle, Ok(event)));

@@ -55,6 +55,7 @@ enum class WatchEvent : milepost_watch_event_t {
     Status = MILEPOST_WATCH_STATUS,           ///< its compact status is another one, or the first
     UnIncluded = MILEPOST_WATCH_UN_INCLUDED,  ///< a fork took away its block
     Reached = MILEPOST_WATCH_REACHED,         ///< the milestone is reached: the last event
+    Forgotten = MILEPOST_WATCH_FORGOTTEN,     ///< retention removed it: the last event
 };
 
 /// Options of Endpoint::watch
