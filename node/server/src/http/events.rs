@@ -16,7 +16,7 @@ use core::time::Duration;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use milepost::primitives::CryptoHash;
+use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::{LastSeen, Milestone};
 use tokio::time::{self, Instant, Sleep};
 
@@ -50,14 +50,15 @@ pub(super) async fn of_one(
     last_event_id: Option<&str>,
     max_wait: Duration,
 ) -> HttpResponse {
-    let parsed = transaction::parse_hash(hash, query)
-        .and_then(|hash| parse_options(query, false, max_wait).map(|options| (hash, options)));
-    let (hash, options) = match parsed {
+    let parsed = transaction::parse_hash(hash, query).and_then(|hash| {
+        Ok((hash, parse_options(query, false, max_wait)?, parse_min_height(query)?))
+    });
+    let (hash, options, min_height) = match parsed {
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
     let last_id = last_event_id.map(|id| state_id(id).to_owned());
-    let target = Target { last_id, ..Target::new(hash) };
+    let target = Target { hash, last_id, min_height };
     let mut source = match EventSource::new(service, client, vec![target], options) {
         Ok(source) => source,
         Err(error) => return refused(error),
@@ -110,11 +111,12 @@ pub(super) fn of_many(
     }
     let options = match count {
         0 => Err("events: no transaction, expected ?tx=HASH&tx=HASH".to_owned()),
-        1..=MAX_HASHES => parse_options(query, true, max_wait),
+        1..=MAX_HASHES => parse_options(query, true, max_wait)
+            .and_then(|options| Ok((options, parse_min_height(query)?))),
         _ => Err(format!("events: more than {MAX_HASHES} transactions")),
     };
-    let options = match options {
-        Ok(options) => options,
+    let (options, min_height) = match options {
+        Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
     if last_event_id == Some(END) {
@@ -122,12 +124,18 @@ pub(super) fn of_many(
     }
     // The last event is of one of the transactions, and the others are no older than its block.
     let last = last_event_id.and_then(LastSeen::of_id);
-    let min_height = last.map_or(0, |last| last.height);
+    let min_height = last.map_or(min_height, |last| last.height.max(min_height));
     let targets = hashes.into_iter().map(|hash| Target { min_height, ..Target::new(hash) });
     match EventSource::new(service, client, targets.collect(), options) {
         Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }
+}
+
+/// The height that the head has to have before the first event
+fn parse_min_height(query: &QueryString) -> Result<BlockHeight, String> {
+    let text = query.get("min_height").unwrap_or("0");
+    text.parse().map_err(|_| format!("min_height: `{text}` is not a height"))
 }
 
 fn parse_options(

@@ -174,3 +174,40 @@ async fn a_fork_at_the_height_of_the_last_event_takes_its_block_away() {
         assert!(response["error"]["data"].to_string().contains(expected), "{response}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_begins_at_its_minimum_height() {
+    let (messages, hash, index) = blocks();
+    for is_many in [false, true] {
+        let service = service();
+        import(&service, &messages[..index]);
+        let address = start(&service).await;
+        let height = messages[index].height;
+        let path = match is_many {
+            true => format!("/events?tx={hash}&min_height={height}"),
+            false => format!("/tx/{hash}/events?min_height={height}"),
+        };
+        // Who watches already makes the state of the lower head known.
+        let plain = format!("/tx/{hash}/events");
+        let mut other = Events::new(get_http1(&address, &plain, None).await);
+        assert!(other.next().await.unwrap().id.starts_with("NONE-"));
+        let mut events = Events::new(get_http1(&address, &path, None).await);
+        let mut client = Client::connect(&address).await;
+        let params = json!({ "tx_hashes": [hash.to_string()], "min_height": height });
+        assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        import(&service, &messages[index..=index]);
+        let id = service.full_status(hash).await.unwrap().0.id;
+        assert_eq!(events.next().await.unwrap().id, id);
+        assert_eq!(client.json().await["params"]["result"]["id"], id);
+        // A head that does not come ends the stream.
+        let path = path.replace(&height.to_string(), &(height + 9).to_string());
+        let mut events = Events::new(get_http1(&address, &path, None).await);
+        assert_eq!(events.next().await.unwrap().name, "timeout");
+        let path = path.replace("min_height=", "min_height=x");
+        assert_eq!(get_http1(&address, &path, None).await.status(), 400);
+        let params = json!({ "tx_hashes": [hash.to_string()], "min_height": "9" });
+        let error = client.call("subscribe_tx_status", params).await["error"]["data"].to_string();
+        assert!(error.contains("params.min_height: expected a height"), "{error}");
+    }
+}

@@ -137,6 +137,12 @@ fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOption
         Some(Value::Object(ids)) => Some(ids),
         Some(_) => return Err(member_error("last_event_ids", "expected an object")),
     };
+    let min_height = match params.get("min_height") {
+        None | Some(Value::Null) => 0,
+        Some(height) => {
+            height.as_u64().ok_or_else(|| member_error("min_height", "expected a height"))?
+        }
+    };
     let mut targets: Vec<Target> = Vec::with_capacity(list.len());
     for (index, hash) in list.iter().enumerate() {
         let path = || format!("tx_hashes[{index}]");
@@ -152,7 +158,7 @@ fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOption
                     return Err(member_error(path, "expected a string"));
                 }
             };
-            targets.push(Target { last_id, ..Target::new(hash) });
+            targets.push(Target { hash, last_id, min_height });
         }
     }
     let text = |name: &str| match params.get(name) {
