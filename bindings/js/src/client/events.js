@@ -7,7 +7,7 @@
 import { compactStatus } from "../core/changes.js";
 import { ErrorCode, RequestError, StorageError } from "../core/errors.js";
 import { parseJson } from "../core/json.js";
-import { MAX_EVENT, Retry } from "./retry.js";
+import { MAX_EVENT, Retry, unknownState } from "./retry.js";
 
 /** @import { ConnectionState } from "../../client.js" */
 /** @import { Mailbox, WatchRequest } from "../core/changes.js" */
@@ -46,6 +46,7 @@ export function watchByEvents(href, { waitUntil, withResult }, mailbox, fetch, o
       if (event.name === "failed") {
         throw new StorageError(ErrorCode.STORAGE, JSON.parse(event.data).error);
       }
+      if (event.name === "forgotten" || event.name === "timeout") throw unknownState(event.name);
       const isReached = event.name === "reached";
       const status = compactStatus(parseJson(event.data, { bigint: true }));
       lastId = event.id;

@@ -7,7 +7,7 @@
 import { compactStatus } from "../core/changes.js";
 import { ErrorCode, RequestError, StorageError } from "../core/errors.js";
 import { parseJson } from "../core/json.js";
-import { Retry } from "./retry.js";
+import { Retry, unknownState } from "./retry.js";
 
 /** @import { ConnectionState } from "../../client.js" */
 /** @import { Mailbox, WatchRequest } from "../core/changes.js" */
@@ -188,5 +188,6 @@ class Socket {
 function notify(mailbox, { event, id, status }) {
   if (event === "end") return;
   if (event === "failed") return mailbox.fail(new StorageError(ErrorCode.STORAGE, status.error));
+  if (event === "forgotten" || event === "timeout") return mailbox.fail(unknownState(event));
   mailbox.put({ id, isReached: event === "reached", status: compactStatus(status) });
 }
