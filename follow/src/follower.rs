@@ -294,21 +294,26 @@ impl Follower {
         self.chain.head()
     }
 
-    /// Takes back a block that was handed out and that the host cannot import, and its descendants:
-    /// they come again, from another feed if there is one; the feed of this block is asked last
+    /// Begins again after the chain of the host, which cannot import a block that was handed out: it
+    /// comes again with what follows it, from another feed if there is one; its feed is asked last
     ///
-    /// A block that is final for the follower is not taken back.
-    pub fn block_refused(&mut self, block: BlockPoint, reason: &str, now: u64) {
-        let Some(feed) = self.chain.feed(block.hash) else { return };
-        let is_final = self.chain.last_final().is_some_and(|last| last.hash == block.hash);
-        if is_final && self.chain.len() > 1 {
-            return;
-        }
-        let removed = self.chain.remove(block.hash);
-        self.ready.retain(|it| !removed.contains(&it.block.hash));
+    /// Blocks that were handed out after it are not imported.
+    pub fn block_refused(
+        &mut self,
+        block: &FeedBlock,
+        stored: Option<StoredChain>,
+        reason: &str,
+        now: u64,
+    ) {
+        self.ready.clear();
         self.orphans.clear();
-        let height = block.height;
-        self.distrust(feed, height, format!("block {height} is refused: {reason}"), now);
+        self.chain = match stored {
+            Some(StoredChain { head, last_final }) => Recent::of_stored(head, last_final),
+            None => Recent::default(),
+        };
+        let height = block.block.height;
+        self.newest = self.head_height().unwrap_or(0);
+        self.distrust(block.feed, height, format!("block {height} is refused: {reason}"), now);
     }
 }
 

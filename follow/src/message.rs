@@ -27,6 +27,8 @@ pub struct FeedBlock {
     pub last_final: Option<CryptoHash>,
     /// When it was produced, in nanoseconds since 1970; 0 if the header does not say
     pub timestamp_nanos: u64,
+    /// The number of the feed that it came from
+    pub feed: usize,
     /// The text of the message, as the feed sent it
     pub message: Vec<u8>,
 }
@@ -116,8 +118,15 @@ impl Header<'_> {
                 block.height
             ));
         }
-        let message = Vec::new();
-        Ok(FeedBlock { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
+        Ok(FeedBlock {
+            block,
+            prev_hash,
+            prev_height,
+            last_final,
+            timestamp_nanos,
+            feed: 0,
+            message: Vec::new(),
+        })
     }
 }
 

@@ -4,8 +4,7 @@
 //! here if its parent does, and if it does not start a branch below the last final block that would
 //! become canonical. Blocks below the last final one are forgotten.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
 
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
@@ -15,8 +14,6 @@ use crate::message::FeedBlock;
 struct Entry {
     height: BlockHeight,
     prev_hash: CryptoHash,
-    /// The feed that it came from; `None` for the blocks of a store
-    feed: Option<usize>,
 }
 
 /// The blocks since the last final one
@@ -43,7 +40,7 @@ impl Recent {
     pub(crate) fn of_stored(head: BlockPoint, last_final: BlockPoint) -> Self {
         let mut recent = Self { head: Some(head), last_final: Some(last_final), ..Self::default() };
         for point in [head, last_final] {
-            let entry = Entry { height: point.height, prev_hash: CryptoHash::ZERO, feed: None };
+            let entry = Entry { height: point.height, prev_hash: CryptoHash::ZERO };
             recent.entries.insert(point.hash, entry);
         }
         recent
@@ -55,15 +52,6 @@ impl Recent {
 
     pub(crate) fn head(&self) -> Option<BlockPoint> {
         self.head
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// The feed that a block came from
-    pub(crate) fn feed(&self, hash: CryptoHash) -> Option<usize> {
-        self.entries.get(&hash)?.feed
     }
 
     pub(crate) fn contains(&self, hash: CryptoHash) -> bool {
@@ -80,10 +68,10 @@ impl Recent {
     }
 
     /// Adds a block whose parent is here, or the first one
-    pub(crate) fn add(&mut self, block: &FeedBlock, feed: usize) -> Change {
+    pub(crate) fn add(&mut self, block: &FeedBlock) -> Change {
         let mut change = Change::default();
         let point = block.block;
-        self.insert(block, feed);
+        self.insert(block);
         if self.head.is_none_or(|head| point.height > head.height) {
             let parent = self.entries.get(&block.prev_hash).map(|parent| parent.height);
             let gap = parent.map_or(0, |parent| point.height.saturating_sub(parent));
@@ -104,15 +92,15 @@ impl Recent {
     }
 
     /// Adds the block that the chain starts with, which is final
-    pub(crate) fn add_final(&mut self, block: &FeedBlock, feed: usize) {
-        self.insert(block, feed);
+    pub(crate) fn add_final(&mut self, block: &FeedBlock) {
+        self.insert(block);
         self.head = Some(block.block);
         self.finalize(block.block);
     }
 
     /// Adds a block without its parent: the first one, or one behind a height that is given up
-    pub(crate) fn add_first(&mut self, block: &FeedBlock, feed: usize) {
-        self.insert(block, feed);
+    pub(crate) fn add_first(&mut self, block: &FeedBlock) {
+        self.insert(block);
         // Nothing is known of the blocks below.
         if let Some(entry) = self.entries.get_mut(&block.block.hash) {
             entry.prev_hash = CryptoHash::ZERO;
@@ -122,29 +110,9 @@ impl Recent {
         }
     }
 
-    /// Removes a block and its descendants, which are returned
-    ///
-    /// The last final block is never among them: a block names an ancestor as final.
-    pub(crate) fn remove(&mut self, hash: CryptoHash) -> BTreeSet<CryptoHash> {
-        let mut removed = BTreeSet::from([hash]);
-        let mut by_height: Vec<(BlockHeight, CryptoHash, CryptoHash)> =
-            self.entries.iter().map(|(hash, it)| (it.height, *hash, it.prev_hash)).collect();
-        by_height.sort_unstable();
-        for (_, hash, parent) in by_height {
-            if removed.contains(&parent) {
-                removed.insert(hash);
-            }
-        }
-        self.entries.retain(|hash, _| !removed.contains(hash));
-        let points = self.entries.iter().map(|(hash, it)| (it.height, *hash));
-        self.head = points.max().map(|(height, hash)| BlockPoint { height, hash });
-        self.last_final = self.last_final.filter(|last| !removed.contains(&last.hash));
-        removed
-    }
-
-    fn insert(&mut self, block: &FeedBlock, feed: usize) {
+    fn insert(&mut self, block: &FeedBlock) {
         let BlockPoint { height, .. } = block.block;
-        let entry = Entry { height, prev_hash: block.prev_hash, feed: Some(feed) };
+        let entry = Entry { height, prev_hash: block.prev_hash };
         self.entries.insert(block.block.hash, entry);
     }
 

@@ -39,10 +39,10 @@ impl Settings {
     }
 
     /// The time for which a feed is left alone after a failure, which doubles with each further one
-    /// up to a maximum; half a second and 30 s by default
+    /// up to a maximum; a quarter of a second and 30 s by default
     ///
     /// Each wait is shortened at random by up to half. A feed that asks for a longer one gets it. A
-    /// feed that refuses the client is left for twice that.
+    /// feed that refuses the client is left for four times the first, and twice the maximum.
     #[must_use]
     pub fn with_retry(mut self, first: Duration, max: Duration) -> Self {
         self.retry = millis(first);
@@ -113,7 +113,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lookahead: 2,
-            retry: 500,
+            retry: 250,
             max_retry: 30_000,
             frozen_after: 30_000,
             return_after: 300_000,

@@ -20,7 +20,7 @@ pub(crate) struct Block {
     /// When it is final; `None` for a block of a fork
     pub(crate) final_at: Option<u64>,
     /// The block that it makes final, by its index
-    last_final: Option<usize>,
+    pub(crate) last_final: Option<usize>,
 }
 
 /// All blocks, in the order in which they are produced

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{env, panic};
 
 use milepost::primitives::CryptoHash;
-use milepost_follow::{Event, FeedBlock, Follower, Response, Settings, Start};
+use milepost::storage::BlockPoint;
+use milepost_follow::{Event, FeedBlock, Follower, Response, Settings, Start, StoredChain};
 use milepost_testkit::Rng;
 
-use crate::chain::Chain;
+use crate::chain::{Block, Chain};
 use crate::feed::{Fault, Feed, Lie, Window};
 
 /// How much older the head may be than that of the best feed: the default silence after which
@@ -64,6 +65,8 @@ struct Host<'chain> {
     known: BTreeSet<CryptoHash>,
     /// The highest block, the first of equal ones, by its index
     head: Option<usize>,
+    /// The first block, by its index
+    first: usize,
     /// When each head was produced, and when it was reached
     reached: Vec<(u64, u64)>,
 }
@@ -116,8 +119,13 @@ impl Run {
         let feeds: Vec<_> = self.feeds.iter().map(Feed::settings).collect();
         let mut follower =
             Follower::new(&feeds, self.from, None, self.settings.clone(), self.start);
-        let mut host =
-            Host { chain: &self.chain, known: BTreeSet::new(), head: None, reached: Vec::new() };
+        let mut host = Host {
+            chain: &self.chain,
+            known: BTreeSet::new(),
+            head: None,
+            first: 0,
+            reached: Vec::new(),
+        };
         let mut outcome = Outcome::default();
         let mut responses: BTreeMap<(u64, u64), Option<Response>> = BTreeMap::new();
         // Responses behind redirects, with the feed and the number of redirects that are left.
@@ -131,7 +139,7 @@ impl Run {
             loop {
                 while let Some(block) = follower.poll_block() {
                     if let Err(reason) = host.import(&block, now) {
-                        follower.block_refused(block.block, &reason, now);
+                        follower.block_refused(&block, host.stored(), &reason, now);
                     }
                 }
                 let Some(request) = follower.poll_request(now) else { break };
@@ -240,6 +248,18 @@ impl Host<'_> {
         self.head.map_or(0, |head| self.chain.blocks[head].height)
     }
 
+    fn stored(&self) -> Option<StoredChain> {
+        let head = self.head?;
+        let last_final = self.chain.blocks[head].last_final.unwrap_or(self.first);
+        // A block below the first one is not stored.
+        let last_final = last_final.max(self.first);
+        let point = |index: usize| {
+            let Block { height, hash, .. } = self.chain.blocks[index];
+            BlockPoint { height, hash }
+        };
+        Some(StoredChain { head: point(head), last_final: point(last_final) })
+    }
+
     /// When the head of a time was produced
     fn produced_at(&self, time: u64) -> u64 {
         let count = self.reached.partition_point(|(_, at)| *at <= time);
@@ -254,6 +274,9 @@ impl Host<'_> {
         }
         let is_linked = self.known.is_empty() || self.known.contains(&block.prev_hash);
         assert!(is_linked, "block {} came before its parent", block.block.height);
+        if self.known.is_empty() {
+            self.first = index;
+        }
         self.known.insert(block.block.hash);
         if block.block.height > self.height() {
             self.head = Some(index);

@@ -260,8 +260,11 @@ impl Follower {
             SourceErrorKind::Unsupported => Some(FollowErrorKind::Unsupported),
             SourceErrorKind::TooHigh | SourceErrorKind::Temporary => None,
         };
-        let factor = if kind.is_some() { 2 } else { 1 };
-        let delay = feed.back_off(feed.failures, retry * factor, max_retry * factor, now);
+        let (first, max) = match kind {
+            Some(_) => (retry * 4, max_retry * 2),
+            None => (retry, max_retry),
+        };
+        let delay = feed.back_off(feed.failures, first, max, now);
         if let Some(kind) = kind {
             feed.refuses = Some((kind, error.detail.clone()));
         }

@@ -172,9 +172,13 @@ impl Follower {
             Some(ask) => (Purpose::Identity, ask),
             None => (Purpose::Probe, Ask::Head(Finality::Optimistic)),
         };
-        self.feeds[index].probe_at = now.saturating_add(self.settings.frozen_after / 3);
         let is_asked = |it: &InFlight| it.feed == index && it.purpose == purpose;
-        if self.in_flight.values().any(is_asked) {
+        let is_under_way = self.in_flight.values().any(is_asked);
+        // The steps of a comparison of chains follow each other without a pause.
+        if purpose == Purpose::Probe || is_under_way {
+            self.feeds[index].probe_at = now.saturating_add(self.settings.frozen_after / 3);
+        }
+        if is_under_way {
             return self.probe(now);
         }
         Some(self.request(index, purpose, ask, now))

@@ -43,7 +43,7 @@ impl Follower {
             if self.chain.accepts(&block) {
                 self.add(block, feed, now);
             } else if is_first || is_behind_skip && !has_parent {
-                self.chain.add_first(&block, feed);
+                self.chain.add_first(&block);
                 self.hand_out(block, feed, now);
             } else if has_parent {
                 let detail = format!(
@@ -61,7 +61,7 @@ impl Follower {
 
     /// Hands out a block whose parent was
     pub(super) fn add(&mut self, block: FeedBlock, feed: usize, now: u64) {
-        let change = self.chain.add(&block, feed);
+        let change = self.chain.add(&block);
         if change.skipped > 0 {
             self.events.push_back(Event::Skipped { count: change.skipped });
         }
@@ -82,7 +82,8 @@ impl Follower {
         self.hand_out(block, feed, now);
     }
 
-    pub(super) fn hand_out(&mut self, block: FeedBlock, index: usize, now: u64) {
+    pub(super) fn hand_out(&mut self, mut block: FeedBlock, index: usize, now: u64) {
+        block.feed = index;
         let height = block.block.height;
         self.has_served = true;
         self.ready.push_back(block);

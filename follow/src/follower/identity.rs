@@ -45,7 +45,7 @@ impl Follower {
                 self.take_final_chain(first, height.max(first));
             }
             None => {
-                self.chain.add_final(&block, feed);
+                self.chain.add_final(&block);
                 self.hand_out(block, feed, now);
                 self.go(Position::Optimistic { next: height.saturating_add(1) });
             }
@@ -88,7 +88,7 @@ impl Follower {
             }
             _ if found.block.height == height => found.block.hash.to_string(),
             Some(parent) if parent < height => "skipped".to_string(),
-            _ => return self.handle_no_anchor(flight, now),
+            _ => return self.lacks_anchor(flight, now),
         };
         let detail = format!(
             "is of another chain: its block at height {height} is {what}, and that of the chain is {hash}"
@@ -105,9 +105,15 @@ impl Follower {
         };
         if above < MAX_SKIPPED {
             feed.identity = Identity::SameName(above);
-            return;
+        } else {
+            self.lacks_anchor(flight, now);
         }
-        feed.identity = Identity::Unknown;
+    }
+
+    /// Compares the chain of a feed again later, which has blocks above the anchor and not the
+    /// anchor
+    fn lacks_anchor(&mut self, flight: &InFlight, now: u64) {
+        self.feeds[flight.feed].identity = Identity::Unknown;
         let height = self.anchor.map_or(0, |anchor| anchor.height);
         let error =
             SourceError::new(SourceErrorKind::Temporary, format!("no block at height {height}"));

@@ -97,10 +97,10 @@ impl<S: Source> Follower<S> {
         }
     }
 
-    /// Takes back a block that the host cannot import; see
+    /// Begins again after the chain of the host, which cannot import a block; see
     /// [`milepost_follow::Follower::block_refused`]
-    pub fn block_refused(&mut self, block: BlockPoint, reason: &str) {
-        lock(&self.rules).block_refused(block, reason, millis(self.start));
+    pub fn block_refused(&mut self, block: &FeedBlock, stored: Option<StoredChain>, reason: &str) {
+        lock(&self.rules).block_refused(block, stored, reason, millis(self.start));
         self.observe();
     }
 

@@ -388,7 +388,7 @@ mod tests {
     }
 
     /// Options without a value that applies by default
-    const WITHOUT_DEFAULT: [&str; 11] = [
+    const WITHOUT_DEFAULT: [&str; 12] = [
         "archive",
         "archive-older",
         "blocks",
@@ -397,6 +397,7 @@ mod tests {
         "follow",
         "serve-feed",
         "settings",
+        "skip",
         "until",
         "upstream",
         "upstream-token-file",

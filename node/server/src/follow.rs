@@ -29,7 +29,7 @@ use milepost_feeds::{
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time;
-use tracing::{Instrument as _, Span, info, warn};
+use tracing::{Instrument as _, Span, error, info, warn};
 
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
 use crate::failure::Failure;
@@ -224,7 +224,7 @@ impl Follow {
     pub(crate) async fn run(
         self,
         service: Arc<Service>,
-        after_block: impl Fn() + Send + 'static,
+        after_block: impl Fn() + Send + Sync + 'static,
     ) -> Result<(), Failure> {
         let chain =
             service.chain_status().await.map_err(|error| Failure::Other(error.to_string()))?;
@@ -299,54 +299,30 @@ impl Follow {
             Some(height) => settings.with_skip(height),
             None => settings,
         };
-        let follower = Follower::new(feeds, start, stored, settings).with_observer(move |event| {
-            log.observe(&event);
-            if let Event::Fetched { duration, feed, .. } = event {
-                let duration = Duration::from_millis(duration);
-                observing.metrics.block_step(BlockStep::Fetch, duration);
-                observing.verifier().set_source(feed);
-            }
-            observed.observe(&event);
-            if let Event::CatchUp { first, until: head, .. } = event {
-                let until = until.map_or(head, |until| until.min(head)).max(first);
-                let shown = CatchUp { bar: Progress::new(until - first), first, until };
-                *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
-            }
-        });
-        let (sender, mut receiver) = mpsc::channel::<FeedBlock>(1);
+        let mut follower =
+            Follower::new(feeds, start, stored, settings).with_observer(move |event| {
+                log.observe(&event);
+                if let Event::Fetched { duration, feed, .. } = event {
+                    let duration = Duration::from_millis(duration);
+                    observing.metrics.block_step(BlockStep::Fetch, duration);
+                    observing.verifier().set_source(feed);
+                }
+                observed.observe(&event);
+                if let Event::CatchUp { first, until: head, .. } = event {
+                    let until = until.map_or(head, |until| until.min(head)).max(first);
+                    let shown = CatchUp { bar: Progress::new(until - first), first, until };
+                    *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+                }
+            });
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
-        let stopped = Arc::new(Notify::new());
-        let stop = Arc::clone(&stopped);
-        let importing = {
-            let (service, status, span) = (Arc::clone(&service), Arc::clone(&status), span.clone());
-            tokio::spawn(async move {
-                let blocks = iter::from_fn(move || receiver.blocking_recv());
-                let mut last_epoch = None;
-                let committed = move |block: &FeedBlock, it: &ImportSummary| {
-                    status.taken_in(block.block.height, block.timestamp_nanos);
-                    show_progress(&progress, block.block.height);
-                    if let Some(served) = &status.served {
-                        served.add(&block.message, it);
-                    }
-                    let epoch = epoch_id(&block.message).filter(|_| is_head(it));
-                    if let Some(epoch_id) = epoch.filter(|_| epoch != last_epoch) {
-                        last_epoch = epoch;
-                        let (sender, fetched) = oneshot::channel();
-                        let start = EpochStart { block: block.block, epoch_id, fetched: sender };
-                        // Without an upstream there is no receiver.
-                        if epoch_sender.send(start).is_ok() && waits_for_configs {
-                            // An error is its only outcome: nothing is sent.
-                            let _ = fetched.blocking_recv();
-                        }
-                    }
-                    after_block();
-                };
-                let stop = move || stop.notify_one();
-                let import = move |service: &Service| {
-                    span.in_scope(|| service.import_blocks(blocks, committed, stop))
-                };
-                service.spawn_blocking(import).await
-            })
+        let importer = Importer {
+            service: Arc::clone(&service),
+            status: Arc::clone(&status),
+            progress,
+            span: span.clone(),
+            epoch_sender,
+            waits_for_configs,
+            after_block: Arc::new(after_block),
         };
         match upstream {
             Some(node) => {
@@ -356,7 +332,31 @@ impl Follow {
             // Without a receiver, no import waits for a configuration.
             None => drop(epoch_starts),
         }
-        let taken = import_followed(&service, follower, until, sender, &stopped, importing).await;
+        let mut refused = String::new();
+        let taken = loop {
+            let (sender, receiver) = mpsc::channel(1);
+            let stopped = Arc::new(Notify::new());
+            let importing = importer.spawn(receiver, &stopped);
+            let follower = &mut follower;
+            let taken =
+                import_followed(&service, follower, until, sender, &stopped, importing).await;
+            // A backfill and a first start end: a person waits for them.
+            let is_kept = !waits_for_configs && (stored.is_some() || status.age().is_some());
+            match taken {
+                Err(FollowEnd::Import(Some(block), kind, text)) if is_kept && is_of_block(kind) => {
+                    if refused != text {
+                        error!(
+                            "{text}; the block is asked for again, of another feed if there is one"
+                        );
+                    }
+                    let chain = service.chain_status().await;
+                    let chain = chain.map_err(|error| Failure::Other(error.to_string()))?;
+                    follower.block_refused(&block, stored_chain(&chain), &text);
+                    refused = text;
+                }
+                taken => break taken,
+            }
+        };
         let is_reached = taken.map_err(|end| match end {
             FollowEnd::OtherChain(text) => {
                 let (place, name) = stored_name.unwrap_or_else(|| {
@@ -365,7 +365,7 @@ impl Follow {
                 let (feed, other) = (format!("--follow {url}"), format!("another chain: {text}"));
                 Failure::chains_differ(&place, &name, &feed, &other)
             }
-            FollowEnd::Import(kind, text) => Failure::of_kind(kind, text),
+            FollowEnd::Import(_, kind, text) => Failure::of_kind(kind, text),
             FollowEnd::Other(text) => Failure::Other(text),
         })?;
         if is_reached {
@@ -374,6 +374,63 @@ impl Follow {
         }
         Ok(())
     }
+}
+
+/// Imports the blocks that a follower hands out, on a thread of its own
+struct Importer {
+    service: Arc<Service>,
+    status: Arc<FeedStatus>,
+    progress: Arc<Mutex<Option<CatchUp>>>,
+    span: Span,
+    epoch_sender: mpsc::UnboundedSender<EpochStart>,
+    waits_for_configs: bool,
+    after_block: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Importer {
+    /// Imports until no block comes, or one cannot be imported, of which `stopped` is notified
+    fn spawn(&self, mut receiver: mpsc::Receiver<FeedBlock>, stopped: &Arc<Notify>) -> Importing {
+        let (service, status, span) =
+            (Arc::clone(&self.service), Arc::clone(&self.status), self.span.clone());
+        let (progress, epoch_sender) = (Arc::clone(&self.progress), self.epoch_sender.clone());
+        let (waits_for_configs, after_block) =
+            (self.waits_for_configs, Arc::clone(&self.after_block));
+        let stop = Arc::clone(stopped);
+        tokio::spawn(async move {
+            let blocks = iter::from_fn(move || receiver.blocking_recv());
+            let mut last_epoch = None;
+            let committed = move |block: &FeedBlock, it: &ImportSummary| {
+                status.taken_in(block.block.height, block.timestamp_nanos);
+                show_progress(&progress, block.block.height);
+                if let Some(served) = &status.served {
+                    served.add(&block.message, it);
+                }
+                let epoch = epoch_id(&block.message).filter(|_| is_head(it));
+                if let Some(epoch_id) = epoch.filter(|_| epoch != last_epoch) {
+                    last_epoch = epoch;
+                    let (sender, fetched) = oneshot::channel();
+                    let start = EpochStart { block: block.block, epoch_id, fetched: sender };
+                    // Without an upstream there is no receiver.
+                    if epoch_sender.send(start).is_ok() && waits_for_configs {
+                        // An error is its only outcome: nothing is sent.
+                        let _ = fetched.blocking_recv();
+                    }
+                }
+                after_block();
+            };
+            let stop = move || stop.notify_one();
+            let import = move |service: &Service| {
+                span.in_scope(|| service.import_blocks(blocks, committed, stop))
+            };
+            service.spawn_blocking(import).await
+        })
+    }
+}
+
+/// Whether an error of an import is about its block, and not about the store
+const fn is_of_block(kind: ErrorKind) -> bool {
+    use ErrorKind::{Chain, Limit, Schema, Syntax, Value};
+    matches!(kind, Syntax | Schema | Value | Limit | Chain)
 }
 
 /// What becomes of the blocks that are handed to an import; `None` if it panicked
@@ -478,8 +535,8 @@ async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<
 pub(crate) enum FollowEnd {
     /// The feed belongs to another chain than the store
     OtherChain(String),
-    /// A block could not be imported, for an error of this kind
-    Import(ErrorKind, String),
+    /// This block could not be imported, or a commit failed, for an error of this kind
+    Import(Option<Box<FeedBlock>>, ErrorKind, String),
     Other(String),
 }
 
@@ -487,7 +544,7 @@ pub(crate) enum FollowEnd {
 /// stopped, or the last block that is asked for is reached, which is returned
 pub(crate) async fn import_followed<S: Source>(
     service: &Service,
-    mut follower: Follower<S>,
+    follower: &mut Follower<S>,
     until: Option<BlockHeight>,
     sender: mpsc::Sender<FeedBlock>,
     stopped: &Notify,
@@ -519,12 +576,12 @@ pub(crate) async fn import_followed<S: Source>(
         Ok(Some(Ok(()))) => followed.map_err(|error| end_of(&error)),
         Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
             let text = format!("block {}: {error}", block.block.height);
-            Err(FollowEnd::Import(error.kind(), text))
+            Err(FollowEnd::Import(Some(block), error.kind(), text))
         }
         Ok(Some(Err(ImportError { error, .. }))) => {
             let text =
                 format!("{error}; the blocks before stay, and the next start continues after them");
-            Err(FollowEnd::Import(error.kind(), text))
+            Err(FollowEnd::Import(None, error.kind(), text))
         }
         Ok(None) | Err(_) => other("an import panicked; the log has the place".to_owned()),
     }

@@ -231,7 +231,7 @@ impl Host {
         let settings = FollowSettings::default().with_seed(seed);
         let sources = vec![Arc::new(MemorySource(Arc::clone(&self.feed)))];
         let follower = Follower::new(sources, start, stored_chain(&chain), settings);
-        let follower = follower.with_observer(move |event| {
+        let mut follower = follower.with_observer(move |event| {
             if counting.is_printed {
                 println!("{} ms, follower: {event:?}", counting.millis());
             }
@@ -255,6 +255,7 @@ impl Host {
             let (service, world) = (Arc::clone(&service), Arc::clone(world));
             tokio::spawn(async move {
                 let stopped = Notify::new();
+                let follower = &mut follower;
                 let taken =
                     import_followed(&service, follower, None, sender, &stopped, importing).await;
                 if let Err(error) = taken {

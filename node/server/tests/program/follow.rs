@@ -202,7 +202,7 @@ fn a_node_is_followed() {
 fn what_one_feed_fails_to_send_comes_from_the_other() {
     let messages = chain(8, 300);
     // Which requests fail depends on the seed.
-    let failing = |seed| Faults { failures: 300, ..quick_faults(seed) };
+    let failing = |seed| Faults { failures: 200, ..quick_faults(seed) };
     let (one, other) = (serve_feed(&messages, failing(8)), serve_feed(&messages, failing(9)));
     let (second, from) = (other.node_url(), messages[0].height.to_string());
     let server = follow(&one, &["--follow", &second, "--from", &from]);
@@ -215,6 +215,33 @@ fn what_one_feed_fails_to_send_comes_from_the_other() {
         let metric = format!("milepost_feed_source_blocks_total{{source=\"{url}\"}}");
         assert!(server.metric(&metric).is_some_and(|blocks| blocks > 20), "{metric}");
     }
+}
+
+#[test]
+fn a_block_that_one_feed_has_changed_comes_from_the_other() {
+    let messages = chain(8, 200);
+    let mut changed = messages.clone();
+    let wrong = changed.iter_mut().skip(80).find(|message| !message.abandoned).unwrap();
+    // The hash of the block no longer covers its header.
+    let text = String::from_utf8_lossy(&wrong.json);
+    wrong.json = text.replacen("\"total_supply\":\"", "\"total_supply\":\"1", 1).into_bytes();
+    let height = wrong.height;
+    let bad = serve_feed(&changed, Faults::default());
+    let from = messages[0].height.to_string();
+    let args = ["--from", &from, "--verify", "strict"];
+    // Alone, it is asked again, and the server stays up with the blocks before.
+    let server = follow(&bad, &args);
+    let failures = format!("milepost_feed_source_failures_total{{source=\"{}\"}}", bad.url());
+    server.until("two refusals", || server.metric(&failures).is_some_and(|count| count >= 2));
+    let status = server.get("/status").json();
+    assert!(status["head"]["height"].as_u64() < Some(height), "{height}: {status}");
+    drop(server);
+    let good = serve_feed(&messages, Faults::default());
+    let server = follow(&bad, &[&args[..], &["--follow", &good.url()]].concat());
+    let last = canonical(&messages).last().unwrap();
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
 }
 
 #[test]

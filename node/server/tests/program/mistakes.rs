@@ -46,9 +46,9 @@ fn a_wrong_address_is_said_before_the_first_block() {
 }
 
 #[test]
-fn a_key_that_expires_ends_the_server_with_the_option_that_gives_another() {
+fn an_expired_key_ends_a_first_start_with_the_option_that_gives_another() {
     let messages = chain(32, 400);
-    let feed = serve_feed(&messages, Faults { expired_at: Some(1_500), ..Faults::default() });
+    let feed = serve_feed(&messages, Faults { expired_at: Some(0), ..Faults::default() });
     let from = messages[0].height.to_string();
     let output = command(&["serve", "--listen", "127.0.0.1:0", "--follow", &feed.url()])
         .args(["--from", &from, "--feed-requests", "100000"])
@@ -60,6 +60,24 @@ fn a_key_that_expires_ends_the_server_with_the_option_that_gives_another() {
     assert!(log.contains("the feed refuses the token (HTTP 401)"), "{log}");
     assert!(log.contains("--feed-token-file or MILEPOST_FEED_TOKEN gives the token"), "{log}");
     assert!(!log.contains("hidden-key"), "{log}");
+}
+
+#[test]
+fn a_server_with_blocks_outlives_the_key_of_its_feed() {
+    let messages = chain(32, 400);
+    let feed = serve_feed(&messages, Faults { expired_at: Some(1_500), ..Faults::default() });
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let (url, from) = (feed.url(), messages[0].height.to_string());
+    let args = ["--follow", &url, "--from", &from, "--feed-requests", "100000"];
+    let server = Server::start_logging(&args, fs::File::create(&log).unwrap());
+    let read = || fs::read_to_string(&log).unwrap();
+    server.until("the sentence", || read().contains("the feed refuses the token (HTTP 401)"));
+    let failures = format!("milepost_feed_source_failures_total{{source=\"{url}\"}}");
+    let before = server.metric(&failures);
+    server.until("another attempt", || server.metric(&failures) > before);
+    assert!(server.get("/status").json()["blocks"].as_u64() > Some(10));
+    assert_eq!(read().matches("the feed refuses the token").count(), 1, "{}", read());
 }
 
 #[test]
