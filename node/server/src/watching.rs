@@ -43,6 +43,20 @@ pub(crate) enum Change {
     Closed,
 }
 
+impl Change {
+    /// The position of its transaction; `None` for the end of the service
+    pub(crate) const fn position(&self) -> Option<usize> {
+        match self {
+            Self::UnIncluded(position)
+            | Self::State(position, _)
+            | Self::Behind(position)
+            | Self::Forgotten(position)
+            | Self::Failed(position, _) => Some(*position),
+            Self::Closed => None,
+        }
+    }
+}
+
 /// A transaction to watch
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
@@ -443,18 +457,11 @@ impl Watcher {
 
     /// Takes out a change; returns whether it still was the next one of its transaction
     pub(crate) fn take(&self, change: &Change) -> bool {
-        let (Change::UnIncluded(position)
-        | Change::State(position, _)
-        | Change::Behind(position)
-        | Change::Forgotten(position)
-        | Change::Failed(position, _)) = change
-        else {
-            return true;
-        };
+        let Some(position) = change.position() else { return true };
         let mut mail = lock(&self.mailbox.0);
-        let slot = mail.slots.get_mut(*position);
-        let Some((slot, hash)) = slot.zip(self.hash(*position)) else { return false };
-        let is_next = slot.peek(*position).as_ref() == Some(change);
+        let slot = mail.slots.get_mut(position);
+        let Some((slot, hash)) = slot.zip(self.hash(position)) else { return false };
+        let is_next = slot.peek(position).as_ref() == Some(change);
         if is_next {
             slot.take(hash);
         }

@@ -167,6 +167,10 @@ impl EventSource {
     }
 
     /// The first change, which stays the next one
+    #[expect(
+        clippy::needless_pass_by_ref_mut,
+        reason = "the future of a shared reference could not be sent: a rendering is not `Sync`"
+    )]
     pub(super) async fn first(&mut self) -> Change {
         poll_fn(|context| self.watcher.peek(context)).await
     }
@@ -204,14 +208,7 @@ impl EventSource {
     /// The event of a change; `None` if there is none, or something has to be read first
     fn changed(&mut self, change: Change) -> Option<Event> {
         let options = self.options;
-        let (Change::UnIncluded(position)
-        | Change::State(position, _)
-        | Change::Behind(position)
-        | Change::Forgotten(position)
-        | Change::Failed(position, _)) = change
-        else {
-            return None;
-        };
+        let position = change.position()?;
         let needs_result = match &change {
             Change::State(_, state) => {
                 options.with_result && state.milestone.satisfies(options.wait_until)

@@ -42,20 +42,21 @@ async fn included(messages: &[BlockMessage], hash: CryptoHash) -> String {
 /// A reader of the events of one transaction, over either transport
 enum Reader {
     Stream(Events),
-    Socket(Client),
+    Socket(Box<Client>),
 }
 
 impl Reader {
     async fn open(address: &str, is_socket: bool, hash: CryptoHash, last_id: &str) -> Self {
         if !is_socket {
             let path = format!("/tx/{hash}/events");
-            return Self::Stream(Events::new(get_http1(address, &path, Some(last_id)).await));
+            let response = get_http1(address, &path, Some(last_id)).await;
+            return Self::Stream(Events::new(response));
         }
         let mut client = Client::connect(address).await;
         let hash = hash.to_string();
         let params = json!({ "tx_hashes": [hash], "last_event_ids": { hash: last_id } });
         assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
-        Self::Socket(client)
+        Self::Socket(Box::new(client))
     }
 
     /// The name and the id of the next event
