@@ -62,7 +62,7 @@ const MUTATIONS = {
   ],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a method of an archive": ["archive.d.ts", "  putMany(rows: readonly ArchiveRow[]): void;\n", ""],
-  "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
+  "a parameter in the sources": ["src/core/endpoint.js", "@param {string | number | bigint} scope", "@param {number} scope"],
 };
 
 for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {

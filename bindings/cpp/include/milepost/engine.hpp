@@ -261,8 +261,8 @@ public:
     /// none of their own
     Result<void> put_config(std::uint64_t height, std::string_view config) const noexcept {
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_engine_put_config(get(), nullptr, height, data(config),
-                                                              config.size(), &error);
+        milepost_status_t status =
+            milepost_engine_put_config(get(), nullptr, height, data(config), config.size(), &error);
         return to_result(status, error);
     }
 
