@@ -68,6 +68,11 @@ impl Follower {
     /// A feed sent the block at the height of the anchor, or the one after
     pub(super) fn handle_anchor(&mut self, flight: &InFlight, found: &FeedBlock, now: u64) {
         let Some(BlockPoint { height, hash }) = self.anchor else { return };
+        if self.identity_ask(flight.feed) != Some(flight.ask) {
+            // The anchor has changed since the feed was asked.
+            self.feeds[flight.feed].identity = Identity::Unknown;
+            return;
+        }
         if let Ask::Head(_) = flight.ask {
             let newest = found.block.height;
             if newest.saturating_add(MAX_FEED_LAG) < height {
