@@ -86,6 +86,8 @@ impl<S: Source> Follower<S> {
             }
             let timeout = Duration::from_millis(timeout).min(self.start.elapsed() + MAX_SLEEP);
             tokio::select! {
+                // So that a paused clock gives the same run again.
+                biased;
                 Some(answered) = self.tasks.join_next() => {
                     // A source that panicked does not answer, and its request times out.
                     if let Ok((id, response)) = answered {

@@ -167,10 +167,8 @@ impl EventSource {
     }
 
     /// The first change, which stays the next one
-    #[expect(
-        clippy::needless_pass_by_ref_mut,
-        reason = "the future of a shared reference could not be sent: a rendering is not `Sync`"
-    )]
+    // The future of a shared reference could not be sent, since a rendering is not `Sync`.
+    #[expect(clippy::needless_pass_by_ref_mut)]
     pub(super) async fn first(&mut self) -> Change {
         poll_fn(|context| self.watcher.peek(context)).await
     }
