@@ -62,7 +62,11 @@ const MUTATIONS = {
   ],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a method of an archive": ["archive.d.ts", "  putMany(rows: readonly ArchiveRow[]): void;\n", ""],
-  "a parameter in the sources": ["src/core/endpoint.js", "@param {string | number | bigint} scope", "@param {number} scope"],
+  "a parameter in the sources": [
+    "src/core/endpoint.js",
+    "@param {string | number | bigint} scope",
+    "@param {number} scope",
+  ],
 };
 
 for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
