@@ -20,7 +20,7 @@ mod tree_status;
 pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
 pub use compact::CompactStatus;
 pub use condition::WaitCondition;
-pub use last_seen::{LastSeen, Verdict};
+pub use last_seen::{LastSeen, NextEvent};
 pub use milepost_protocol::views::Milestone;
 pub use parts::BurntAmounts;
 pub use proof::{ProofEnd, ProofQuery};

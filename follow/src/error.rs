@@ -12,7 +12,7 @@ use core::fmt;
 pub struct FollowError {
     /// What kind of error it is
     pub kind: FollowErrorKind,
-    /// What happened, in a sentence
+    /// The reason, in a sentence
     pub detail: String,
 }
 

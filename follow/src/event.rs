@@ -1,4 +1,4 @@
-//! What happens while feeds are followed, for logs and metrics.
+//! Events of a follower, for logs and metrics.
 
 use alloc::string::String;
 
@@ -6,7 +6,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 
 use crate::request::Finality;
 
-/// What happened; durations are in milliseconds, and feeds are numbered from 0 on
+/// An event; durations are in milliseconds, and feeds are numbered from 0 on
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -33,7 +33,7 @@ pub enum Event {
         status: Option<u16>,
         /// How long this feed is left alone
         delay: u64,
-        /// What failed
+        /// The failure, for people
         detail: String,
         /// The feed
         feed: usize,
@@ -53,7 +53,7 @@ pub enum Event {
     OtherChain {
         /// The feed
         feed: usize,
-        /// What says so; the predicate of a sentence about the feed
+        /// The evidence; the predicate of a sentence about the feed
         detail: String,
     },
     /// No feed has had a block for half a minute that others build on

@@ -21,7 +21,7 @@ const MAX_DOUBLINGS: u32 = 16;
 /// When a feed of another chain is compared again
 const COMPARE_AGAIN: u64 = 60_000;
 
-/// What is known of the chain of a feed
+/// The result of comparing the chain of a feed
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Identity {
     Unknown,
@@ -146,7 +146,7 @@ impl Feed {
         self.since = now;
     }
 
-    /// Until when a height is above what it has; 0 if it is not known to be
+    /// Until when a height counts as above its newest block; 0 if it does not
     pub(crate) fn too_high_until(&self, height: BlockHeight) -> u64 {
         self.too_high.filter(|(from, _)| height >= *from).map_or(0, |(_, until)| until)
     }

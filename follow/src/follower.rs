@@ -2,8 +2,8 @@
 //!
 //! It takes the optimistic stream, and catches up by the final chain. A block whose parent was not
 //! handed out waits with the orphans until the parent is found. Every block is handed out after its
-//! parent, and once, except after a start at a stored chain: blocks between its last final block and
-//! its head can come again, and the engine finds that they are known.
+//! parent, and once, except after a start at a stored chain: blocks between its last final block
+//! and its head can come again, and the engine finds that they are known.
 
 mod answers;
 mod asking;
@@ -38,7 +38,7 @@ const ARCHIVE_HEIGHTS: u64 = 10;
 const MAX_EMPTY: u64 = 3;
 /// The longest time for a response
 const TIMEOUT: u64 = 60_000;
-/// The wait for a height that is above what the feed has
+/// The wait for a height above the newest block of the feed
 const TOO_HIGH_DELAY: u64 = 1_000;
 /// Number of failures in a row after which a feed is left
 const MAX_FAILURES: u32 = 3;
@@ -93,7 +93,7 @@ pub struct Follower {
     floor: BlockHeight,
     /// A final block that feeds have to have
     anchor: Option<BlockPoint>,
-    /// What the stream has from the next height on; `None` for a height without a block
+    /// The blocks of the stream from the next height on; `None` for a height without a block
     fetched: BTreeMap<BlockHeight, Option<Received>>,
     /// Heights that are asked for past caches
     past_caches: BTreeSet<BlockHeight>,
@@ -120,18 +120,18 @@ pub struct Follower {
     active: usize,
     /// When a request can be sent that could not at the last look
     wake_at: u64,
-    /// The time of the last look at what did not happen
+    /// The time of the last call of `handle_timeout` or `poll_request`
     now: u64,
 }
 
 impl Follower {
-    /// A follower of feeds of one chain, at least one, the preferred one first; `stored` is the chain
-    /// that the host has, if it has one, and `now` the time in milliseconds of any clock that never
-    /// goes back
+    /// A follower of feeds of one chain, at least one, the preferred one first; `stored` is the
+    /// chain that the host has, if it has one, and `now` the time in milliseconds of any clock that
+    /// never goes back
     ///
-    /// Feeds after the first are asked where those before them fail: when they refuse the client, do
-    /// not have blocks that old, are behind, or keep failing, and for a single block that they do
-    /// not have.
+    /// Feeds after the first are asked where those before them fail: when they refuse the client,
+    /// do not have blocks that old, are behind, or keep failing, and for a single block that they
+    /// do not have.
     pub fn new(
         feeds: &[FeedSettings],
         start: Start,
@@ -186,8 +186,8 @@ impl Follower {
         sent.or_else(|| self.probe(now))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) and [`poll_request`](Self::poll_request) are to
-    /// be called again, whatever happens before; [`u64::MAX`] for never
+    /// When [`handle_timeout`](Self::handle_timeout) and [`poll_request`](Self::poll_request) are
+    /// to be called again, whatever happens before; [`u64::MAX`] for never
     pub fn poll_timeout(&self) -> u64 {
         if self.error.is_some() {
             return u64::MAX;
@@ -208,7 +208,7 @@ impl Follower {
         let wanted = self.orphans.wanted(self.head_height()).into_iter();
         let repairs = wanted.filter_map(|missing| self.orphans.repair(missing));
         times.extend(repairs.map(|repair| repair.since.saturating_add(frozen_after)));
-        // What was due at the last look has been done, or waits for something else.
+        // Everything that was due then has been done, or waits for another event.
         times.into_iter().filter(|at| *at > self.now).min().unwrap_or(u64::MAX)
     }
 
@@ -236,7 +236,7 @@ impl Follower {
         self.advance(now);
     }
 
-    /// Notices what did not happen in time
+    /// Handles requests, blocks and feeds that are late
     pub fn handle_timeout(&mut self, now: u64) {
         self.now = now;
         let overdue = self.in_flight.iter().filter(|(_, it)| it.deadline <= now);
@@ -254,7 +254,7 @@ impl Follower {
         if silence >= self.settings.frozen_after && !self.is_frozen {
             self.is_frozen = true;
             self.events.push_back(Event::Frozen { silence });
-            // A feed that goes on with another chain says nothing that can be used.
+            // The feed may have switched to another chain.
             for feed in &mut self.feeds {
                 if feed.identity == Identity::SameChain {
                     feed.identity = Identity::Unknown;
@@ -294,8 +294,9 @@ impl Follower {
         self.chain.head()
     }
 
-    /// Begins again after the chain of the host, which cannot import a block that was handed out: it
-    /// comes again with what follows it, from another feed if there is one; its feed is asked last
+    /// Begins again after the chain of the host, which cannot import a block that was handed out:
+    /// it comes again with its descendants, from another feed if there is one; its feed is asked
+    /// last
     ///
     /// Blocks that were handed out after it are not imported.
     pub fn block_refused(

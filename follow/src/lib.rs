@@ -1,12 +1,13 @@
 //! The rules of following a NEAR chain by its feeds, without I/O: block messages in the order in
 //! which the engine imports them.
 //!
-//! A [`Follower`] says which [`Request`] to send to which feed, and takes the responses; blocks come
-//! out, each after its parent. It reads no clock and opens no socket: a host hands in the time in
-//! milliseconds, sends the requests by threads, an async runtime or a browser, and logs the
+//! A [`Follower`] says which [`Request`] to send to which feed, and takes the responses; blocks
+//! come out, each after its parent. It reads no clock and opens no socket: a host hands in the time
+//! in milliseconds, sends the requests by threads, an async runtime or a browser, and logs the
 //! [`Event`]s. The faults of a feed leave the blocks as they are:
 //!
-//! - A request that fails is repeated, at another feed first. A feed that refuses the client or keeps
+//! - A request that fails is repeated, at another feed first. A feed that refuses the client or
+//!   keeps
 //!   failing is asked after the others for a while, and again for as long as it takes.
 //! - A height that a feed calls empty is believed only when the next block names its parent below
 //!   it. A gap of heights is one step, however wide.
@@ -18,7 +19,7 @@
 //! - No minute has more requests than the budget of a feed.
 //!
 //! A follower notices another chain, a block of another height or hash, a broken link, and a
-//! contradiction of final blocks. It verifies no hash and no signature: what a block contains is
+//! contradiction of final blocks. It verifies no hash and no signature: the content of a block is
 //! believed until the host refuses it ([`Follower::block_refused`]).
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Fetched blocks whose parent was not handed out, and what is asked for them.
+//! Fetched blocks whose parent was not handed out, and the requests for their ancestors.
 //!
 //! A branch of them has one missing ancestor, which is asked for until it comes, until the branch
 //! no longer reaches above the head, or until the chain is final above it. No feed owns a repair.
@@ -64,7 +64,7 @@ impl Orphans {
     pub(crate) fn insert(&mut self, block: FeedBlock, feed: usize, now: u64) -> bool {
         let (hash, parent) = (block.block.hash, block.prev_hash);
         let (child, prev_height) = (block.block.height, block.prev_height);
-        // What others waited for waits itself now.
+        // Others waited for this block, which now waits itself.
         let is_branch_known = self.repairs.remove(&hash).is_some();
         self.blocks.insert(hash, (block, feed));
         if self.blocks.contains_key(&parent) {
@@ -108,7 +108,7 @@ impl Orphans {
         top
     }
 
-    /// Forgets what the chain has passed
+    /// Forgets branches that end at or below the last final block
     pub(crate) fn prune(&mut self, chain: &Recent) {
         let last_final = chain.last_final().map_or(0, |last| last.height);
         let passed: Vec<CryptoHash> = self.repairs.keys().copied().collect();

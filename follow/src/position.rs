@@ -4,7 +4,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 
 use crate::request::Finality;
 
-/// What a follower does next
+/// The current step of a follower
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Position {
     /// Asks for the last final block of a feed
@@ -30,7 +30,7 @@ impl Position {
     }
 }
 
-/// What a request is for
+/// The purpose of a request
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Purpose {
     /// Nothing any more

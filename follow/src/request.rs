@@ -1,7 +1,7 @@
-//! What a follower asks of a feed, and what a feed answers.
+//! Requests to feeds, and their responses.
 //!
-//! A host makes one attempt for each request and says what came of it; it neither repeats nor
-//! believes anything. What a failure means for the follower is its kind, not its text.
+//! A host makes one attempt for each request and reports the result; it neither repeats nor
+//! checks anything. The kind of a failure decides the reaction of the follower, not its text.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -18,13 +18,13 @@ pub struct Request {
     pub id: u64,
     /// The number of the feed, from 0 on
     pub feed: usize,
-    /// What is asked for
+    /// The question
     pub ask: Ask,
     /// When the host can give it up, in milliseconds
     pub deadline: u64,
 }
 
-/// What is asked of a feed
+/// A question to a feed
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_enums, reason = "a host answers each")]
 pub enum Ask {
@@ -83,7 +83,7 @@ pub enum Finality {
     Final,
 }
 
-/// What a feed answered
+/// The response of a feed
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a host makes each")]
 pub enum Response {
@@ -106,21 +106,21 @@ pub enum Response {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SourceError {
-    /// What the follower does about it
+    /// Decides the reaction of the follower
     pub kind: SourceErrorKind,
     /// The HTTP status, if the source has one
     pub status: Option<u16>,
     /// How long the source asks to be left alone
     pub retry_after: Option<Duration>,
-    /// What happened, for people; without secrets
+    /// The failure, for people; without secrets
     pub detail: String,
 }
 
-/// What a follower does about a [`SourceError`]
+/// The kind of a [`SourceError`]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SourceErrorKind {
-    /// The height is above what the feed has: the follower waits
+    /// The height is above the newest block of the feed: the follower waits
     TooHigh,
     /// The feed does not have blocks that old
     TooLow,

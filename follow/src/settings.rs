@@ -12,7 +12,6 @@ use milepost::primitives::BlockHeight;
 /// Settings of a follower
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub(crate) lookahead: u64,
     pub(crate) retry: u64,
     pub(crate) max_retry: u64,
     pub(crate) frozen_after: u64,
@@ -30,14 +29,6 @@ fn millis(duration: Duration) -> u64 {
 }
 
 impl Settings {
-    /// The number of heights that are asked above the next one, at most 9: feeds refuse more than
-    /// ten above their newest block; 2 by default
-    #[must_use]
-    pub const fn with_lookahead(mut self, lookahead: u64) -> Self {
-        self.lookahead = if lookahead < 9 { lookahead } else { 9 };
-        self
-    }
-
     /// The time for which a feed is left alone after a failure, which doubles with each further one
     /// up to a maximum; a quarter of a second and 30 s by default
     ///
@@ -70,7 +61,7 @@ impl Settings {
     /// starts at a height; 0 by default
     ///
     /// The outcomes of a transaction that is in flight at the start are whole only if its first
-    /// block is taken in. A feed that does not have that many blocks starts with its first one.
+    /// block is imported. A feed that does not have that many blocks starts with its first one.
     #[must_use]
     pub const fn with_start_margin(mut self, heights: u64) -> Self {
         self.start_margin = heights;
@@ -112,7 +103,6 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            lookahead: 2,
             retry: 250,
             max_retry: 30_000,
             frozen_after: 30_000,
@@ -126,7 +116,7 @@ impl Default for Settings {
     }
 }
 
-/// What a follower knows of a feed before it asks
+/// The abilities of a feed
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct FeedSettings {

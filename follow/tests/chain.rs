@@ -29,7 +29,7 @@ pub(crate) struct Chain {
     by_hash: HashMap<CryptoHash, usize>,
     /// Canonical blocks, whose heights and times rise
     canonical: Vec<usize>,
-    /// What an optimistic stream publishes: the first block at each height above all before
+    /// The blocks of an optimistic stream: the first block at each height above all before
     published: Vec<usize>,
 }
 
@@ -109,7 +109,7 @@ impl Chain {
         self.by_hash.get(&hash).copied()
     }
 
-    /// The message of a block: what a follower reads of it
+    /// The message of a block, with the members that a follower reads
     pub(crate) fn message(&self, index: usize) -> String {
         let block = &self.blocks[index];
         let parent = block.parent.map(|parent| &self.blocks[parent]);

@@ -1,4 +1,4 @@
-//! Feeds of the model: what a feed answers, when, and with which faults.
+//! Feeds of the model: their answers, with the time of each and with faults.
 
 use milepost::primitives::CryptoHash;
 use milepost_follow::{
@@ -17,9 +17,9 @@ const MAX_HOLD: u64 = 12_000;
 /// How far below its head a feed serves optimistic blocks itself
 const OPTIMISTIC_WINDOW: u64 = 10;
 
-/// What is wrong with a feed for a time
+/// A fault that a feed has for a time
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum FaultKind {
     /// It has no new block
     Frozen,
     /// Its blocks are this late
@@ -56,7 +56,7 @@ pub(crate) enum Lie {
 pub(crate) struct Window {
     pub(crate) from: u64,
     pub(crate) until: u64,
-    pub(crate) fault: Fault,
+    pub(crate) fault: FaultKind,
 }
 
 /// A feed with the URLs of neardata, or a node
@@ -121,18 +121,20 @@ impl Feed {
     /// The time whose state of the chain the feed shows
     fn shown(&self, now: u64) -> u64 {
         match self.fault(now) {
-            Some(Window { from, fault: Fault::Frozen, .. }) => from.min(now),
-            Some(Window { fault: Fault::Late(late), .. }) => now.saturating_sub(late),
+            Some(Window { from, fault: FaultKind::Frozen, .. }) => from.min(now),
+            Some(Window { fault: FaultKind::Late(late), .. }) => now.saturating_sub(late),
             _ => now,
         }
     }
 
-    /// The first time, from `now` on, at which the feed shows what is there at `produced`
+    /// The first time, from `now` on, at which the feed shows the state of `produced`
     fn visible_at(&self, produced: u64, now: u64) -> u64 {
         let mut at = now.max(produced);
         while self.shown(at) < produced {
             at = match self.fault(at) {
-                Some(Window { until, fault: Fault::Late(late), .. }) => until.min(produced + late),
+                Some(Window { until, fault: FaultKind::Late(late), .. }) => {
+                    until.min(produced + late)
+                }
                 Some(Window { until, .. }) => until,
                 None => return at,
             };
@@ -157,16 +159,16 @@ impl Feed {
         let mut lie = None;
         let mut latency = latency;
         match self.fault(now).map(|window| window.fault) {
-            Some(Fault::Silent) => return None,
-            Some(Fault::Failing) => {
+            Some(FaultKind::Silent) => return None,
+            Some(FaultKind::Failing) => {
                 let status = *self.rng.pick(&[429, 500, 502, 503]);
                 return answer(now + latency, error(SourceErrorKind::Temporary, status));
             }
-            Some(Fault::Refusing) => {
+            Some(FaultKind::Refusing) => {
                 return answer(now + latency, error(SourceErrorKind::PermissionDenied, 403));
             }
-            Some(Fault::Slow(slow)) => latency += slow,
-            Some(Fault::Lying(kind)) if self.rng.one_in(3) || kind == Lie::OtherChain => {
+            Some(FaultKind::Slow(slow)) => latency += slow,
+            Some(FaultKind::Lying(kind)) if self.rng.one_in(3) || kind == Lie::OtherChain => {
                 lie = Some(kind);
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Feeds with faults by seed, followed by a clock that jumps from one event to the next.
 //!
-//! What is handed out is compared with the chain of the model, of which the follower knows nothing.
+//! The blocks that are handed out are compared with the chain of the model.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{env, panic};
@@ -11,7 +11,7 @@ use milepost_follow::{Event, FeedBlock, Follower, Response, Settings, Start, Sto
 use milepost_testkit::Rng;
 
 use crate::chain::{Block, Chain};
-use crate::feed::{Fault, Feed, Lie, Window};
+use crate::feed::{FaultKind, Feed, Lie, Window};
 
 /// How much older the head may be than that of the best feed: the default silence after which
 /// others are asked, and the time-out of a request
@@ -32,7 +32,7 @@ const SAMPLE: u64 = 1_000;
 /// The first height of a chain
 const FIRST: u64 = 1_000;
 
-/// What a run was
+/// The figures of a run
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) events: BTreeMap<&'static str, u64>,
@@ -59,7 +59,7 @@ pub(crate) struct Run {
     pub(crate) is_printed: bool,
 }
 
-/// The host: what it was handed, and what it finds wrong
+/// The host, which refuses wrong blocks
 struct Host<'chain> {
     chain: &'chain Chain,
     known: BTreeSet<CryptoHash>,
@@ -88,13 +88,13 @@ impl Run {
                 let length = *rng.pick(&[5_000, 40_000, 200_000, 900_000]);
                 let until = now + rng.between(length / 2, length);
                 let fault = match rng.below(7) {
-                    0 => Fault::Frozen,
-                    1 => Fault::Late(rng.between(2_000, 600_000)),
-                    2 => Fault::Slow(rng.between(500, 20_000)),
-                    3 => Fault::Failing,
-                    4 => Fault::Refusing,
-                    5 => Fault::Silent,
-                    _ => Fault::Lying(*rng.pick(&[
+                    0 => FaultKind::Frozen,
+                    1 => FaultKind::Late(rng.between(2_000, 600_000)),
+                    2 => FaultKind::Slow(rng.between(500, 20_000)),
+                    3 => FaultKind::Failing,
+                    4 => FaultKind::Refusing,
+                    5 => FaultKind::Silent,
+                    _ => FaultKind::Lying(*rng.pick(&[
                         Lie::OtherHeight,
                         Lie::Link,
                         Lie::OtherChain,
@@ -225,7 +225,7 @@ impl Run {
         let faults = self.feeds.iter().filter_map(|feed| feed.last_fault(now));
         let settled = faults.chain([self.start + caught_up]).max().unwrap_or(0);
         for feed in &self.feeds {
-            // What was there before has to be caught up with.
+            // Older blocks take time to catch up with.
             let Some(since) = feed.well_since(now) else { continue };
             let since = since.max(settled);
             let blocks = |at: u64| chain.blocks.partition_point(|it| it.produced <= at);

@@ -133,8 +133,8 @@ impl Endpoint {
         format!(r#"{{"slot":{slot},"calls":{calls}}}"#)
     }
 
-    /// Answers a call of a parsed request: with the JSON of its result, or with that of an error and
-    /// the number of the kind of a response with it
+    /// Answers a call of a parsed request: with the JSON of its result, or with that of an error
+    /// and the number of the kind of a response with it
     pub fn answer_call(&mut self, slot: usize, index: usize, json: String, kind: u32) {
         let Some(Some(request)) = self.parsed.get_mut(slot) else { return };
         let answer = match kind_of_number(kind) {
@@ -146,8 +146,8 @@ impl Endpoint {
         }
     }
 
-    /// Handles a parsed request, as [`handle_request`](Self::handle_request) does; without a time it
-    /// is dropped
+    /// Handles a parsed request, as [`handle_request`](Self::handle_request) does; without a time
+    /// it is dropped
     pub fn handle_parsed(&mut self, slot: usize, now: Option<f64>, timeout: Option<f64>) -> usize {
         let request = self.parsed.get_mut(slot).and_then(Option::take);
         match (request, now) {

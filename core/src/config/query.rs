@@ -1,7 +1,8 @@
 //! The configuration that is in force at a block.
 //!
 //! A selector is resolved to a block and its epoch. This takes at most four round trips to the
-//! storage, whatever the selector, and three to an archive. The text of the configuration is not parsed here.
+//! storage, whatever the selector, and three to an archive. The text of the configuration is not
+//! parsed here.
 
 use super::in_force::{ReadRows, in_force};
 use super::{BlockEpoch, BlockReference, Finality, SyncCheckpoint};

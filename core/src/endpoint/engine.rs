@@ -269,8 +269,8 @@ impl Engine {
     ///
     /// Replaces the configuration of the epoch or of the height if there is one, and changes no
     /// other epoch; a height counts in epochs that have none of their own. All configurations of a
-    /// storage belong to one chain. Of the settings, only whether types are strict counts. Returns the
-    /// known members whose values are not of their type.
+    /// storage belong to one chain. Of the settings, only whether types are strict counts. Returns
+    /// the known members whose values are not of their type.
     ///
     /// # Errors
     ///
@@ -315,8 +315,8 @@ impl Engine {
         self.observe_at(transaction, Vec::new(), snapshot)
     }
 
-    /// As [`observe`](Self::observe), for watchers whose last events are of blocks at these
-    /// heights: the [verdicts](Observation::verdict) about them are known then
+    /// As [`observe`](Self::observe), for watchers whose last events have blocks at these
+    /// heights: [`Observation::next_event`] is known for them then
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use super::end_reason::STOPPING;
 use super::{Completion, Endpoint, WatchEvent, WatchMap, WatchOptions};
 use crate::import::ChainUpdate;
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::status::{CompactStatus, LastSeen, Observation, Verdict};
+use crate::status::{CompactStatus, LastSeen, NextEvent, Observation};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -180,7 +180,7 @@ impl Watches {
             return Ok(());
         }
         let watches = transaction.watches.iter().filter_map(|handle| self.watches.get(handle));
-        if watches.filter_map(Watch::last).any(|last| observation.verdict(last).is_none()) {
+        if watches.filter_map(Watch::last).any(|last| observation.next_event(last).is_none()) {
             // A state was reported meanwhile, by an observation that ended before.
             self.map.remove(&observation.hash);
             self.map.insert(observation.hash);
@@ -198,10 +198,10 @@ impl Watches {
         transaction.state = Some(state);
         for handle in &transaction.watches {
             let Some(watch) = self.watches.get_mut(handle) else { continue };
-            match watch.last().and_then(|last| observation.verdict(last)) {
-                Some(Verdict::UnIncluded) => watch.is_un_included = true,
-                Some(Verdict::Forgotten) => watch.is_forgotten = true,
-                Some(Verdict::Wait | Verdict::State) | None => {}
+            match watch.last().and_then(|last| observation.next_event(last)) {
+                Some(NextEvent::UnIncluded) => watch.is_un_included = true,
+                Some(NextEvent::Forgotten) => watch.is_forgotten = true,
+                Some(NextEvent::Wait | NextEvent::State) | None => {}
             }
             if !core::mem::replace(&mut watch.is_ready, true) {
                 self.ready.push_back(*handle);

@@ -1,4 +1,4 @@
-//! The verdict about a watcher: what follows the last event that it has.
+//! The next event of a watcher, by the last event that it has.
 //!
 //! An event tells only of blocks that are there to be compared. Where the block of the last event
 //! is above the head, or below the heights that the storage has without a gap, nothing is known of
@@ -17,10 +17,10 @@ pub struct LastSeen {
     pub hash: Option<CryptoHash>,
 }
 
-/// What follows the last event of a watcher
+/// The event that follows the last event of a watcher
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a watcher has to handle each")]
-pub enum Verdict {
+pub enum NextEvent {
     /// No event yet: the head is below the block of the last event
     Wait,
     /// The newest state
@@ -51,27 +51,27 @@ impl LastSeen {
         (milestone != Milestone::None).then_some(Self { height, hash })
     }
 
-    /// What follows, over a storage with this head and every block from `complete_from` on
+    /// The next event over a storage with this head and every block from `complete_from` on
     ///
     /// `canonical` is the block at the height of the last event, and `state` the block in which
     /// the transaction is now: the outer `None` if it is in none.
-    pub fn verdict(
+    pub fn next_event(
         self,
         head: Option<BlockHeight>,
         complete_from: BlockHeight,
         canonical: Option<CryptoHash>,
         state: Option<Self>,
-    ) -> Verdict {
-        let known = || if state.is_some() { Verdict::State } else { Verdict::Forgotten };
+    ) -> NextEvent {
+        let known = || if state.is_some() { NextEvent::State } else { NextEvent::Forgotten };
         match self.hash {
             // A state of an archive may be above the head.
-            _ if state == Some(self) => Verdict::State,
-            _ if head.is_none_or(|head| head < self.height) => Verdict::Wait,
-            None => Verdict::State,
+            _ if state == Some(self) => NextEvent::State,
+            _ if head.is_none_or(|head| head < self.height) => NextEvent::Wait,
+            None => NextEvent::State,
             // A refusal is in an earlier block than the execution that takes its place.
             hash if canonical == hash => known(),
             _ if self.height < complete_from => known(),
-            _ => Verdict::UnIncluded,
+            _ => NextEvent::UnIncluded,
         }
     }
 }
@@ -86,27 +86,27 @@ mod tests {
         let seen = |height, hash| LastSeen { height, hash: Some(hash) };
         let last = seen(101, own);
         let moved = Some(seen(102, other));
-        for (head, complete_from, canonical, state, verdict) in [
-            (None, 0, None, None, Verdict::Wait),
-            (Some(100), 0, None, None, Verdict::Wait),
-            (Some(100), 0, None, moved, Verdict::Wait),
-            (Some(100), 0, None, Some(last), Verdict::State),
-            (Some(101), 0, Some(own), Some(last), Verdict::State),
-            (Some(103), 0, Some(own), moved, Verdict::State),
-            (Some(103), 0, Some(own), None, Verdict::Forgotten),
-            (Some(101), 0, Some(other), None, Verdict::UnIncluded),
-            (Some(103), 101, Some(other), moved, Verdict::UnIncluded),
-            (Some(103), 101, None, None, Verdict::UnIncluded),
-            (Some(103), 102, None, None, Verdict::Forgotten),
-            (Some(103), 102, Some(other), None, Verdict::Forgotten),
-            (Some(103), 102, None, moved, Verdict::State),
+        for (head, complete_from, canonical, state, next_event) in [
+            (None, 0, None, None, NextEvent::Wait),
+            (Some(100), 0, None, None, NextEvent::Wait),
+            (Some(100), 0, None, moved, NextEvent::Wait),
+            (Some(100), 0, None, Some(last), NextEvent::State),
+            (Some(101), 0, Some(own), Some(last), NextEvent::State),
+            (Some(103), 0, Some(own), moved, NextEvent::State),
+            (Some(103), 0, Some(own), None, NextEvent::Forgotten),
+            (Some(101), 0, Some(other), None, NextEvent::UnIncluded),
+            (Some(103), 101, Some(other), moved, NextEvent::UnIncluded),
+            (Some(103), 101, None, None, NextEvent::UnIncluded),
+            (Some(103), 102, None, None, NextEvent::Forgotten),
+            (Some(103), 102, Some(other), None, NextEvent::Forgotten),
+            (Some(103), 102, None, moved, NextEvent::State),
         ] {
-            let found = last.verdict(head, complete_from, canonical, state);
+            let found = last.next_event(head, complete_from, canonical, state);
             let case = (head, complete_from, canonical, state);
-            assert_eq!(found, verdict, "{case:?}");
+            assert_eq!(found, next_event, "{case:?}");
         }
         let height = LastSeen { height: 101, hash: None };
-        assert_eq!(height.verdict(Some(100), 0, None, None), Verdict::Wait);
-        assert_eq!(height.verdict(Some(101), 102, None, None), Verdict::State);
+        assert_eq!(height.next_event(Some(100), 0, None, None), NextEvent::Wait);
+        assert_eq!(height.next_event(Some(101), 102, None, None), NextEvent::State);
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::query::StatusQuery;
 use super::transaction_status::Source;
 use super::tree_status::TreeStatus;
-use super::{FinalStatus, LastSeen, Milestone, TransactionStatus, Verdict, WaitCondition};
+use super::{FinalStatus, LastSeen, Milestone, NextEvent, TransactionStatus, WaitCondition};
 #[cfg(feature = "archive")]
 use crate::archive::{ArchiveLookup, ArchivedBlock};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -103,11 +103,12 @@ impl Observation {
         }
     }
 
-    /// What follows the last event of a watcher; `None` if the query did not ask for its height
-    pub fn verdict(&self, last: LastSeen) -> Option<Verdict> {
+    /// The event that follows the last event of a watcher; `None` if the query did not ask for its
+    /// height
+    pub fn next_event(&self, last: LastSeen) -> Option<NextEvent> {
         let state = self.summary.map(|summary| summary.block());
         let canonical = self.canonical.iter().find(|(height, _)| *height == last.height)?.1;
-        Some(last.verdict(self.head, self.complete_from, canonical, state))
+        Some(last.next_event(self.head, self.complete_from, canonical, state))
     }
 
     fn tree_conditions(&self, status: &TreeStatus) -> Result<Vec<WaitCondition>, Error> {
@@ -199,7 +200,7 @@ impl SummaryQuery {
         Self { hash, max_receipts, heights, walk, stage: Stage::Walk }
     }
 
-    /// This query, for watchers whose last events are of blocks at these heights; needs a row more
+    /// This query, for watchers whose last events have blocks at these heights; needs a row more
     /// for each, in the last step
     #[must_use]
     pub fn with_heights(mut self, heights: Vec<BlockHeight>) -> Self {

@@ -1,4 +1,4 @@
-//! What a response means, and what becomes of a feed that fails.
+//! Handles responses and failures: updates the chain, and delays or leaves the feed that failed.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -90,11 +90,11 @@ impl Follower {
                 }
                 self.advance(now);
                 if flight.is_redirected && matches!(self.position, Position::Optimistic { .. }) {
-                    // A feed redirects what is below its optimistic window.
+                    // A feed redirects requests below its optimistic window.
                     self.go(Position::Measure);
                 }
             }
-            // Whatever it was asked for, the chain may go on with it.
+            // The chain may continue with a block that was asked for another purpose.
             Purpose::Dropped if !block.message.is_empty() && self.chain.accepts(&block) => {
                 self.receive(block, feed, now);
             }
@@ -228,7 +228,7 @@ impl Follower {
         }
     }
 
-    /// Whether a height is above what each feed has that can be asked, and answers
+    /// Whether a height is above the newest block of every feed that can be asked and answers
     pub(super) fn is_above_all(&self, height: BlockHeight, now: u64) -> bool {
         let is_silent = |index: usize| {
             let mut flights = self.in_flight.values().filter(|it| it.feed == index);

@@ -1,7 +1,7 @@
-//! What is asked for next, and of which feed.
+//! Chooses the next request and the feed that it is sent to.
 //!
-//! A request goes to the first feed in the order that can be asked now. Where the chain does not go on,
-//! it goes to each.
+//! A request goes to the first feed in the order that can be asked now. Where the chain does not
+//! advance, it goes to each.
 
 use alloc::vec::Vec;
 
@@ -14,6 +14,8 @@ use crate::request::{Ask, BlockRequest, Finality, Request};
 
 /// Number of heights below the last final block within which archives may not be made yet
 const ARCHIVE_LAG: u64 = 20;
+/// Number of heights that are asked above the next one
+const LOOKAHEAD: u64 = 2;
 /// Maximum number of blocks that wait for the host
 const MAX_READY: usize = 10;
 
@@ -28,7 +30,7 @@ impl Follower {
         order
     }
 
-    /// What is to be asked for, the most urgent first
+    /// The purposes of the next requests, the most urgent first
     pub(super) fn purposes(&self, order: &[usize]) -> Vec<Purpose> {
         let wanted = self.orphans.wanted(self.head_height());
         let mut purposes: Vec<Purpose> = wanted.into_iter().map(Purpose::Repair).collect();
@@ -59,13 +61,13 @@ impl Follower {
                         }
                     } else {
                         let last = until.min(end - 1);
-                        let heights = first.max(next)..=last.min(next + self.settings.lookahead);
+                        let heights = first.max(next)..=last.min(next + LOOKAHEAD);
                         purposes.extend(heights.map(Purpose::Stream));
                     }
                 }
             }
             Position::Optimistic { next } => {
-                let last = next.saturating_add(self.settings.lookahead);
+                let last = next.saturating_add(LOOKAHEAD);
                 purposes.extend((next..=last).map(Purpose::Stream));
             }
         }
@@ -77,8 +79,8 @@ impl Follower {
         purposes
     }
 
-    /// Whether the chain lacks a block below the next height: the final chain has it before all that
-    /// follows it
+    /// Whether the chain lacks a block below the next height: the final chain has it before all
+    /// that follows it
     pub(super) fn is_missing_below(&self, next: BlockHeight) -> bool {
         let wanted = self.orphans.wanted(self.head_height()).into_iter();
         let mut repairs = wanted.filter_map(|missing| self.orphans.repair(missing));
@@ -86,7 +88,7 @@ impl Follower {
     }
 
     pub(super) fn send(&mut self, purpose: Purpose, order: &[usize], now: u64) -> Option<Request> {
-        // Any feed may have what the one that is asked first does not send.
+        // Any feed may have the block that the first one does not send.
         let is_next = match purpose {
             Purpose::Stream(height) => {
                 self.position.stream().is_some_and(|(next, _)| next == height)
@@ -194,7 +196,7 @@ impl Follower {
         Request { id, feed, ask, deadline }
     }
 
-    /// What says whether a feed has the chain that is followed, if that is not known
+    /// The request that compares the chain of a feed, if it was not compared yet
     pub(super) fn identity_ask(&self, index: usize) -> Option<Ask> {
         let above = match &self.feeds[index].identity {
             Identity::SameChain => return None,
@@ -209,7 +211,7 @@ impl Follower {
         Some(Ask::Block(BlockRequest::new(height, Finality::Final).past_caches()))
     }
 
-    /// What is asked of a feed for a purpose; `None` if the feed cannot be asked for it
+    /// The request to a feed for a purpose; `None` if the feed cannot serve it
     pub(super) fn ask_of(&self, purpose: Purpose, index: usize) -> Option<Ask> {
         let settings = self.feeds[index].settings;
         let block = |height, finality| Ask::Block(BlockRequest::new(height, finality));

@@ -1,4 +1,4 @@
-//! What becomes of a block: it is handed out, waits for its parent, or is not believed.
+//! Handles a block: hands it out, keeps it until its parent is there, or refuses it.
 
 use alloc::format;
 use alloc::string::String;
@@ -152,7 +152,7 @@ impl Follower {
         }
     }
 
-    /// Whether a block that was not handed out would leave out what is final at this height
+    /// Whether a block at this height that was not handed out contradicts the last final block
     pub(super) fn is_below_final(&self, height: BlockHeight) -> bool {
         self.chain.last_final().is_some_and(|last| height <= last.height)
     }
@@ -181,7 +181,8 @@ impl Follower {
             }
             self.receive(block, feed, now);
         } else if is_height_known {
-            // The branch is not on the final chain. A feed that called it final is asked past caches.
+            // The branch is not on the final chain. A feed that called it final is asked past
+            // caches.
             let top = self.orphans.drop_branch(missing);
             if is_new {
                 self.receive(block, feed, now);

@@ -45,18 +45,18 @@ impl Follower {
         }
     }
 
-    /// Notices that another feed is ahead of what the one that is asked first lets the head reach
+    /// Notices that another feed is ahead of the head for a while
     pub(super) fn compare_heads(&mut self, now: u64) {
         let Some(head) = self.head_height() else { return };
         let is_at_head = matches!(self.position, Position::Optimistic { .. });
-        let patience = self.settings.frozen_after / 2;
+        let delay = self.settings.frozen_after / 2;
         self.is_behind = false;
         for feed in &mut self.feeds {
             let (Some(claim), Some((newest, _))) = (&mut feed.claim, feed.newest) else { continue };
             let newest = newest.max(head);
             if claim.height <= head {
                 feed.claim = None;
-            } else if now.saturating_sub(claim.at) >= patience {
+            } else if now.saturating_sub(claim.at) >= delay {
                 // Catching up takes its time, in which the distance shrinks.
                 let gained = (claim.height - claim.head).saturating_sub(newest - head);
                 if is_at_head || gained < MIN_GAIN {

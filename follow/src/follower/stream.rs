@@ -17,7 +17,7 @@ const MAX_FINAL_RUN: u64 = 600;
 const MAX_WALK: u64 = 16;
 
 impl Follower {
-    /// Begins at another place; what was asked for the one before is ignored
+    /// Begins at another place; responses to requests for the one before are ignored
     pub(super) fn go(&mut self, position: Position) {
         for flight in self.in_flight.values_mut() {
             if flight.purpose.is_of_position() {
@@ -53,7 +53,7 @@ impl Follower {
         self.go(Position::Final { next, until });
     }
 
-    /// The lowest height that the chain can go on at
+    /// The lowest height at which the chain can continue
     pub(super) fn next_height(&self) -> BlockHeight {
         self.head_height().map_or(self.floor, |head| head.saturating_add(1))
     }
@@ -126,7 +126,7 @@ impl Follower {
         }
     }
 
-    /// Goes on with the lowest block from a height on
+    /// Continues with the lowest block from a height on
     pub(super) fn found(
         &mut self,
         low: BlockHeight,
@@ -158,7 +158,7 @@ impl Follower {
         }
     }
 
-    /// Takes what the stream has
+    /// Takes the blocks of the stream that have arrived
     pub(super) fn advance(&mut self, now: u64) {
         while let Some((next, finality)) = self.position.stream() {
             if finality == Finality::Final && self.is_missing_below(next) {

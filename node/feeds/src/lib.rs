@@ -2,8 +2,8 @@
 //! [`Source`], in the order in which the engine imports them.
 //!
 //! A [`Follower`] drives the rules of `milepost-follow` by tokio: it sends the requests that the
-//! rules ask for, and hands out whole messages, each after its parent. What a feed may do wrong, and
-//! what becomes of it, is said there.
+//! rules ask for, and hands out whole messages, each after its parent. It documents the faults
+//! of feeds and the reaction to each.
 //!
 //! From a URL to an [`Endpoint`](milepost::endpoint::Endpoint), which keeps requests that wait:
 //!

@@ -18,7 +18,7 @@ use tokio::time::{self, Instant};
 /// [`SourceErrorKind::TooHigh`](milepost_follow::SourceErrorKind::TooHigh). A source of final
 /// blocks only returns them for both values of [`Finality`](milepost_follow::Finality).
 pub trait Source: Send + Sync + 'static {
-    /// What the follower knows of it before it asks
+    /// Its abilities and its budget
     fn settings(&self) -> FeedSettings;
 
     /// The answer to a request; each request to a server but the first takes its place with `pace`
@@ -52,7 +52,7 @@ impl Pace {
         Self { has_begun: AtomicBool::new(false), follower, start }
     }
 
-    /// Without a budget, for what no follower asks
+    /// Without a budget, for requests of no follower
     pub fn unlimited() -> Self {
         Self { has_begun: AtomicBool::new(false), follower: None, start: Instant::now() }
     }

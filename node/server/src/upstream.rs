@@ -8,16 +8,16 @@
 mod batch;
 mod call;
 mod circuit_breaker;
-mod fault_log;
+mod error_log;
 mod forward;
 mod history;
 mod methods;
 mod pool;
-mod replies;
-#[cfg(test)]
-mod replies_tests;
-mod reply;
 mod submission;
+mod submission_response;
+mod submission_responses;
+#[cfg(test)]
+mod submission_responses_tests;
 
 use alloc::sync::Arc;
 use core::str::FromStr;

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use milepost::endpoint::WatchMap;
 use milepost::import::ChainUpdate;
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::status::{CompactStatus, LastSeen, Observation, Verdict};
+use milepost::status::{CompactStatus, LastSeen, NextEvent, Observation};
 use tokio::sync::Notify;
 
 use crate::metrics::{family, sample};
@@ -119,7 +119,7 @@ struct Mail {
     waker: Option<Waker>,
 }
 
-/// What one watcher has of one transaction, and what comes next
+/// The last event of one watcher about one transaction, and the next one
 #[derive(Default)]
 struct Slot {
     /// The id of the state that was taken out last
@@ -159,26 +159,26 @@ impl Slot {
         seen.chain((self.min_height > 0).then_some(self.min_height))
     }
 
-    /// Puts in what was observed; returns whether the observation decides what follows
+    /// Puts in an observation; returns whether it decides the next event
     fn put(&mut self, observation: &Observation, state: &Arc<CompactStatus>) -> bool {
         let min_height = LastSeen { height: self.min_height, hash: None };
-        let verdicts = [
+        let compared = [
             (self.min_height > 0).then_some(min_height),
             self.last.filter(|_| !self.is_un_included),
         ];
-        let mut verdict = Verdict::State;
-        for last in verdicts.into_iter().flatten() {
-            let Some(found) = observation.verdict(last) else { return false };
-            verdict = found;
-            if verdict == Verdict::Wait {
+        let mut next_event = NextEvent::State;
+        for last in compared.into_iter().flatten() {
+            let Some(found) = observation.next_event(last) else { return false };
+            next_event = found;
+            if next_event == NextEvent::Wait {
                 break;
             }
         }
-        let next = match verdict {
-            Verdict::Wait => Some(News::Behind),
-            Verdict::Forgotten => Some(News::Forgotten),
-            Verdict::State | Verdict::UnIncluded => {
-                self.is_un_included |= verdict == Verdict::UnIncluded;
+        let next = match next_event {
+            NextEvent::Wait => Some(News::Behind),
+            NextEvent::Forgotten => Some(News::Forgotten),
+            NextEvent::State | NextEvent::UnIncluded => {
+                self.is_un_included |= next_event == NextEvent::UnIncluded;
                 // The first one is put in although the client has it: its milestone may be reached.
                 let is_known = self.last_id.as_ref() == Some(&state.id) && self.has_state;
                 self.has_state = true;
@@ -403,7 +403,7 @@ impl Watcher {
                 }
             });
             if has_seen {
-                // What follows is decided by the rows.
+                // The rows decide the next event.
                 table.map.remove(&target.hash);
                 table.map.insert(target.hash);
             }

@@ -1,4 +1,4 @@
-//! Feeds that are wrong for good: a start ends with an error that says what is wrong, and a follower
+//! Feeds that are wrong for good: a start ends with an error that names the fault, and a follower
 //! that has begun waits for a feed that is right.
 
 use alloc::sync::Arc;
@@ -65,7 +65,7 @@ async fn error_of<S: Source>(mut follower: Follower<S>) -> FollowError {
     .await
 }
 
-/// What is handed out within an hour, after which there is nothing more
+/// The heights that are handed out within an hour, after which none follows
 async fn blocks_of(events: &Events, blocks: Fixed, settings: Settings) -> Vec<u64> {
     let start = Start::Height(blocks.0[0].height);
     let mut follower = events.follower(vec![Arc::new(blocks)], start, None, settings);

@@ -29,7 +29,7 @@ use crate::watching::{Change, Target, TooManyWatches, Watcher};
 pub(super) const REACHED: &str = "-reached";
 /// The end of the id of the event that a transaction is forgotten
 pub(super) const FORGOTTEN: &str = "-forgotten";
-/// The end of the id of the event that the head is still below what the client has seen
+/// The end of the id of the event that the head is still below the last event of the client
 pub(super) const TIMEOUT: &str = "-timeout";
 /// The id of the last event of many transactions
 pub(super) const END: &str = "end";
@@ -42,7 +42,7 @@ pub(super) struct EventOptions {
     pub(super) with_result: bool,
     /// Whether an event of its own says that all transactions have had their last event
     pub(super) is_many: bool,
-    /// How long the head may be below what the client has seen
+    /// How long the head may be below the last event of the client
     pub(super) max_wait: Duration,
 }
 

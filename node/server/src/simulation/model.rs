@@ -15,7 +15,7 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockPosition, ImportSettings};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash, Nonce};
-use milepost::status::{CompactStatus, LastSeen, Milestone, StatusQuery, Verdict};
+use milepost::status::{CompactStatus, LastSeen, Milestone, NextEvent, StatusQuery};
 use milepost::storage::{MemoryStorage, run};
 use milepost::transaction::SignedTransaction;
 use serde_json::Value;
@@ -392,8 +392,8 @@ impl Model {
             let heights = seen.block.iter().map(|block| block.height).collect();
             let observation = self.engine.observe_at(hash, heights, &state.rows);
             let observation = observation.map_err(|error| error.to_string())?;
-            let verdict = seen.block.and_then(|block| observation.verdict(block));
-            if verdict == Some(Verdict::UnIncluded) {
+            let next_event = seen.block.and_then(|block| observation.next_event(block));
+            if next_event == Some(NextEvent::UnIncluded) {
                 let none = CompactStatus::in_no_block(hash).json;
                 if (event.name, event.data) == ("un-included", &none) {
                     *seen = Seen { state: index, json: Some(none), at, block: None };

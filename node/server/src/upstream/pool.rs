@@ -19,7 +19,7 @@ use tokio::time;
 use tracing::{info, warn};
 
 use super::circuit_breaker::CircuitBreaker;
-use super::fault_log::{Fault, FaultLog};
+use super::error_log::{ErrorLog, UpstreamErrorKind};
 use crate::http::RequestContext;
 use crate::metrics::{family, sample};
 
@@ -48,9 +48,9 @@ pub(super) struct Pool {
 struct UpstreamNode {
     client: RpcClient,
     breaker: CircuitBreaker,
-    faults: FaultLog,
+    faults: ErrorLog,
     /// Those of its replies to submitted transactions
-    submission_faults: FaultLog,
+    submission_faults: ErrorLog,
     results: [AtomicU64; RESULTS.len()],
 }
 
@@ -67,7 +67,7 @@ pub(super) struct UpstreamResponse {
 /// Why no upstream responded
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamError {
-    pub(super) fault: Fault,
+    pub(super) fault: UpstreamErrorKind,
     pub(super) detail: String,
     /// When a retry may succeed, if that is known
     pub(super) retry_after: Option<Duration>,
@@ -138,7 +138,7 @@ pub(super) const fn kind_of_status(status: u16, is_error: bool) -> ResponseKind 
 impl UpstreamError {
     /// Of a request that was sent to no upstream
     pub(super) const fn not_asked(detail: String, retry_after: Option<Duration>) -> Self {
-        Self { fault: Fault::NotAsked, detail, retry_after }
+        Self { fault: UpstreamErrorKind::NotAsked, detail, retry_after }
     }
 }
 
@@ -164,8 +164,8 @@ impl Pool {
         let node = |client| UpstreamNode {
             client,
             breaker: CircuitBreaker::default(),
-            faults: FaultLog::default(),
-            submission_faults: FaultLog::default(),
+            faults: ErrorLog::default(),
+            submission_faults: ErrorLog::default(),
             results: Default::default(),
         };
         Self { nodes: clients.into_iter().map(node).collect(), timeout }
@@ -223,7 +223,7 @@ impl Pool {
         let exchange = time::timeout(self.timeout, node.exchange(body, id)).await;
         let exchange = exchange.unwrap_or_else(|_| {
             let detail = format!("no response within {} s", self.timeout.as_secs_f32());
-            Err(UpstreamError { fault: Fault::Silence, detail, retry_after: None })
+            Err(UpstreamError { fault: UpstreamErrorKind::Silence, detail, retry_after: None })
         });
         let exchange = exchange
             .map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
@@ -233,7 +233,9 @@ impl Pool {
         node.results[result].fetch_add(1, Relaxed);
         let fault = match &exchange {
             // An error of JSON-RPC, which is passed on.
-            Ok(response) if response.status == 500 => Some((Fault::Status(500), name("HTTP 500"))),
+            Ok(response) if response.status == 500 => {
+                Some((UpstreamErrorKind::Status(500), name("HTTP 500")))
+            }
             Ok(_) => None,
             Err(error) => Some((error.fault, error.detail.clone())),
         };
@@ -246,7 +248,7 @@ impl Pool {
     }
 
     /// Logs that a reply of an upstream to a submitted transaction does not count, or does again
-    pub(super) fn note_submission(&self, index: usize, fault: Option<(Fault, &str)>) {
+    pub(super) fn note_submission(&self, index: usize, fault: Option<(UpstreamErrorKind, &str)>) {
         let Some(node) = self.nodes.get(index) else { return };
         let number = index + 1;
         match fault {
@@ -290,25 +292,33 @@ impl UpstreamNode {
         let headers = RequestContext::current().into_iter().flat_map(|it| it.headers()).collect();
         let mut response = match self.client.post(body.clone(), headers).await {
             Ok(response) => response,
-            Err(error) => return failed(Fault::Connection, error.detail, None),
+            Err(error) => return failed(UpstreamErrorKind::Connection, error.detail, None),
         };
         let (status, retry_after) = (response.status(), response.retry_after());
         match status {
             200 | 400 | 408 | 422 | 500 => {}
-            401 | 403 => return failed(Fault::Denied, format!("refused (HTTP {status})"), None),
+            401 | 403 => {
+                return failed(UpstreamErrorKind::Denied, format!("refused (HTTP {status})"), None);
+            }
             429 => {
                 let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
                 let detail = "too many requests (HTTP 429)".to_owned();
-                return failed(Fault::Limited, detail, Some(pause));
+                return failed(UpstreamErrorKind::Limited, detail, Some(pause));
             }
-            _ => return failed(Fault::Status(status), format!("HTTP {status}"), retry_after),
+            _ => {
+                return failed(
+                    UpstreamErrorKind::Status(status),
+                    format!("HTTP {status}"),
+                    retry_after,
+                );
+            }
         }
         let mut first = Vec::new();
         let is_whole = loop {
             match response.chunk().await {
                 Ok(None) => break true,
                 Ok(Some(chunk)) => first.extend_from_slice(&chunk),
-                Err(error) => return failed(Fault::Connection, error.detail, None),
+                Err(error) => return failed(UpstreamErrorKind::Connection, error.detail, None),
             }
             if first.len() > MAX_WHOLE {
                 break false;
@@ -325,7 +335,11 @@ impl UpstreamNode {
                 Ok(UpstreamResponse { status, first, rest })
             }
             Err(detail) => {
-                let fault = if status == 200 { Fault::Malformed } else { Fault::Status(status) };
+                let fault = if status == 200 {
+                    UpstreamErrorKind::Malformed
+                } else {
+                    UpstreamErrorKind::Status(status)
+                };
                 failed(fault, format!("{detail} (HTTP {status})"), None)
             }
         }
@@ -333,10 +347,10 @@ impl UpstreamNode {
 }
 
 /// The place of a fault in the label `result`
-const fn result_of(fault: Fault) -> usize {
+const fn result_of(fault: UpstreamErrorKind) -> usize {
     match fault {
-        Fault::Denied => REFUSED,
-        Fault::Limited => LIMITED,
+        UpstreamErrorKind::Denied => REFUSED,
+        UpstreamErrorKind::Limited => LIMITED,
         _ => FAILED,
     }
 }

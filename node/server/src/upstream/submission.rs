@@ -33,11 +33,11 @@ use tokio::time::{self, Instant};
 
 use super::Upstreams;
 use super::call::{self, Call, unavailable};
-use super::fault_log::Fault;
+use super::error_log::UpstreamErrorKind;
 use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
-use super::replies::{OwnChain, Replies};
-use super::reply::{Meaning, Reply};
+use super::submission_response::{Meaning, SubmissionResponse};
+use super::submission_responses::{OwnChain, SubmissionResponses};
 use crate::block_rows;
 use crate::compact_status::Include;
 use crate::http::{BodyPermit, CURRENT, RequestContext};
@@ -220,7 +220,7 @@ impl Upstreams {
         let base = signed.decode().transaction().block_hash;
         let (start, mut head) = (Instant::now(), service.head());
         let mut own = OwnChain::default();
-        let mut replies = Replies::new(self.pool.len());
+        let mut replies = SubmissionResponses::new(self.pool.len());
         let mut sent = FuturesUnordered::new();
         loop {
             let now = start.elapsed();
@@ -240,7 +240,7 @@ impl Upstreams {
             }
             for index in replies.refusing_base().filter(|_| own.has_recent_base) {
                 let text = "INVALID_TRANSACTION Expired, with a base block that is recent here";
-                self.pool.note_submission(index, Some((Fault::Contradicted, text)));
+                self.pool.note_submission(index, Some((UpstreamErrorKind::Contradicted, text)));
             }
             if let Some(refusal) = replies.refusal(now, own) {
                 if is_in_a_block(service, signed.hash()).await {
@@ -261,20 +261,22 @@ impl Upstreams {
     }
 
     /// The reply of one upstream to a transaction; `None` if it could not be sent
-    async fn send_to(&self, index: usize, request: &Bytes) -> Option<Reply> {
+    async fn send_to(&self, index: usize, request: &Bytes) -> Option<SubmissionResponse> {
         let id = RequestId::default();
         let exchange = match self.pool.exchange_with(index, request, &id).await {
             Ok(exchange) => exchange,
-            Err(failure) => return Reply::of_failure(&failure),
+            Err(failure) => return SubmissionResponse::of_failure(&failure),
         };
         // An error is shorter than a response that is not whole.
         let whole = exchange.rest.is_none().then_some(&exchange.first);
         let error = whole.and_then(|body| Envelope::read(body, &id).ok()?.error);
-        let reply = error.map_or_else(Reply::accepted, |error| Reply::of_error(error.get()));
+        let reply = error.map_or_else(SubmissionResponse::accepted, |error| {
+            SubmissionResponse::of_error(error.get())
+        });
         match reply.meaning {
             Meaning::Accepted => self.pool.note_submission(index, None),
             Meaning::Ill => {
-                self.pool.note_submission(index, Some((Fault::NoAnswer, &reply.text)));
+                self.pool.note_submission(index, Some((UpstreamErrorKind::NoAnswer, &reply.text)));
             }
             Meaning::Refused(_) | Meaning::Busy => {}
         }

@@ -1,8 +1,9 @@
 //! The responses of a feed: status, headers and body of a path at a time.
 //!
 //! A height up to ten above the newest block is held back until there is a block, as by the real
-//! server, and an optimistic one more than ten below it is redirected to the final one; times are those of the runtime, so a paused clock works. What only a socket can show,
-//! such as a body that ends early, is said in [`Transfer`].
+//! server, and an optimistic one more than ten below it is redirected to the final one; times are
+//! those of the runtime, so a paused clock works. What only a socket can show, such as a body that
+//! ends early, is said in [`Transfer`].
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -280,8 +281,8 @@ impl Feed {
         None
     }
 
-    /// Whether a height is so far below the newest block that the optimistic stream redirects to the
-    /// final one
+    /// Whether a height is so far below the newest block that the optimistic stream redirects to
+    /// the final one
     fn is_old(&self, height: u64) -> bool {
         self.last(false).is_some_and(|last| height.saturating_add(MAX_AHEAD) < last)
     }

@@ -24,7 +24,7 @@ impl Feed {
     ///
     /// # Errors
     ///
-    /// What its response says, or how its transfer ended.
+    /// The error of its response, or of its transfer.
     pub async fn answer(&self, ask: Ask) -> Result<Response, SourceError> {
         let fresh = |is_fresh: bool| if is_fresh { "?fresh=1" } else { "" };
         match ask {
@@ -75,7 +75,7 @@ impl Feed {
     ///
     /// # Errors
     ///
-    /// What its response says, or how its transfer ended.
+    /// The error of its response, or of its transfer.
     pub async fn answer_as_node(&self, ask: Ask) -> Result<Response, SourceError> {
         match ask {
             Ask::Block(BlockRequest { height, finality, .. }) => {

@@ -15,7 +15,7 @@ const MAX_KINDS: usize = 32;
 
 /// A kind of fault of an upstream
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fault {
+pub(super) enum UpstreamErrorKind {
     /// It was not asked: its circuit breaker is open, or a limit of this server is reached
     NotAsked,
     /// It refuses this client
@@ -38,20 +38,20 @@ pub(super) enum Fault {
 
 /// Which faults of an upstream were logged
 #[derive(Debug, Default)]
-pub(super) struct FaultLog(Mutex<Vec<Logged>>);
+pub(super) struct ErrorLog(Mutex<Vec<Logged>>);
 
 /// A kind of fault that was logged
 #[derive(Debug)]
 struct Logged {
-    fault: Fault,
+    fault: UpstreamErrorKind,
     at: Instant,
     /// Whether the upstream has not succeeded since
     lasts: bool,
 }
 
-impl FaultLog {
-    /// Takes in a fault; returns whether it is to be logged
-    pub(super) fn failed(&self, fault: Fault) -> bool {
+impl ErrorLog {
+    /// Notes a fault; returns whether it is to be logged
+    pub(super) fn failed(&self, fault: UpstreamErrorKind) -> bool {
         let mut logged = self.logged();
         let now = Instant::now();
         let new = Logged { fault, at: now, lasts: true };
@@ -69,7 +69,7 @@ impl FaultLog {
         has_room
     }
 
-    /// Takes in a success; returns whether the recovery is to be logged
+    /// Notes a success; returns whether the recovery is to be logged
     pub(super) fn succeeded(&self) -> bool {
         let mut logged = self.logged();
         let was_ill = logged.iter().any(|logged| logged.lasts);
@@ -88,36 +88,45 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_kind_is_logged_once_until_the_upstream_recovers() {
-        let log = FaultLog::default();
+        let log = ErrorLog::default();
         assert!(!log.succeeded(), "no fault was logged");
-        assert!(log.failed(Fault::Silence) && log.failed(Fault::Status(500)));
+        assert!(
+            log.failed(UpstreamErrorKind::Silence) && log.failed(UpstreamErrorKind::Status(500))
+        );
         tokio::time::advance(PAUSE * 10).await;
-        assert!(!log.failed(Fault::Silence) && !log.failed(Fault::Status(500)));
-        assert!(log.failed(Fault::Status(502)));
+        assert!(
+            !log.failed(UpstreamErrorKind::Silence) && !log.failed(UpstreamErrorKind::Status(500))
+        );
+        assert!(log.failed(UpstreamErrorKind::Status(502)));
         assert!(log.succeeded());
         assert!(!log.succeeded(), "the recovery was logged");
-        assert!(log.failed(Fault::Silence));
+        assert!(log.failed(UpstreamErrorKind::Silence));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_kind_that_comes_and_goes_is_logged_once_a_minute() {
-        let log = FaultLog::default();
+        let log = ErrorLog::default();
         let mut lines = 0;
         for _ in 0..600 {
-            lines += u32::from(log.failed(Fault::Limited)) + u32::from(log.succeeded());
+            lines += u32::from(log.failed(UpstreamErrorKind::Limited)) + u32::from(log.succeeded());
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         assert_eq!(lines, 2 * 10);
         // A fault that lasts is logged once the minute is over.
-        assert!(log.failed(Fault::Limited) && log.succeeded() && !log.failed(Fault::Limited));
+        assert!(
+            log.failed(UpstreamErrorKind::Limited)
+                && log.succeeded()
+                && !log.failed(UpstreamErrorKind::Limited)
+        );
         tokio::time::advance(PAUSE).await;
-        assert!(log.failed(Fault::Limited));
+        assert!(log.failed(UpstreamErrorKind::Limited));
     }
 
     #[test]
     fn the_number_of_kinds_is_limited() {
-        let log = FaultLog::default();
-        let logged = (500..999).filter(|status| log.failed(Fault::Status(*status))).count();
+        let log = ErrorLog::default();
+        let logged =
+            (500..999).filter(|status| log.failed(UpstreamErrorKind::Status(*status))).count();
         assert_eq!(logged, MAX_KINDS);
     }
 }

@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use milepost::primitives::BlockHeight;
 
-use super::reply::{Grounds, Meaning, Reply};
+use super::submission_response::{Grounds, Meaning, SubmissionResponse};
 
 /// The time after a first refusal in which another upstream may accept the transaction, or a block
 /// with it may come in here
@@ -34,7 +34,7 @@ pub(super) struct OwnChain {
 
 /// The replies about one transaction; times are those since it was submitted
 #[derive(Debug)]
-pub(super) struct Replies(Vec<Upstream>);
+pub(super) struct SubmissionResponses(Vec<Upstream>);
 
 #[derive(Clone, Debug)]
 struct Upstream {
@@ -43,12 +43,12 @@ struct Upstream {
     pause: Duration,
     /// The reply that counts: an acceptance for good, a refusal until it says something else about
     /// the transaction
-    reply: Option<Reply>,
+    reply: Option<SubmissionResponse>,
     /// The time of the first reply with this meaning, and the head here then
     since: (Duration, BlockHeight),
 }
 
-impl Replies {
+impl SubmissionResponses {
     /// Of this number of upstreams, which are all asked at once
     pub(super) fn new(upstreams: usize) -> Self {
         let upstream = Upstream {
@@ -68,11 +68,11 @@ impl Replies {
         Some(index)
     }
 
-    /// Takes in the reply of an upstream that was asked; `None` if nothing could be sent to it
+    /// Adds the reply of an upstream that was asked; `None` if nothing could be sent to it
     pub(super) fn insert(
         &mut self,
         index: usize,
-        reply: Option<Reply>,
+        reply: Option<SubmissionResponse>,
         now: Duration,
         head: BlockHeight,
     ) {
@@ -110,7 +110,7 @@ impl Replies {
     }
 
     /// The refusal that ends the submission, if the replies so far do
-    pub(super) fn refusal(&self, now: Duration, own: OwnChain) -> Option<&Reply> {
+    pub(super) fn refusal(&self, now: Duration, own: OwnChain) -> Option<&SubmissionResponse> {
         let may_include =
             |it: &Upstream| matches!(it.meaning(), Some(Meaning::Accepted | Meaning::Busy));
         if self.0.iter().any(may_include) {
@@ -151,7 +151,7 @@ impl Upstream {
 }
 
 /// The reply of each upstream
-impl Display for Replies {
+impl Display for SubmissionResponses {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         for (index, upstream) in self.0.iter().enumerate() {
             let text = upstream.reply.as_ref().map_or("no answer", |reply| &reply.text);

@@ -11,8 +11,10 @@ use alloc::collections::VecDeque;
 
 use milepost_testkit::{Rng, mix};
 
-use super::replies::{ACCEPTED_PAUSE, GRACE, GRACE_HEIGHTS, MAX_PAUSE, OwnChain, PAUSE, Replies};
-use super::reply::{Grounds, Meaning, Reply};
+use super::submission_response::{Grounds, Meaning, SubmissionResponse};
+use super::submission_responses::{
+    ACCEPTED_PAUSE, GRACE, GRACE_HEIGHTS, MAX_PAUSE, OwnChain, PAUSE, SubmissionResponses,
+};
 
 const SEEDS: u64 = 400;
 const TICK: Duration = Duration::from_millis(10);
@@ -113,7 +115,7 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
         return None;
     }
     // A refusal stands until the upstream says something else about the transaction.
-    let standing = |index: usize| {
+    let meaning_of = |index: usize| {
         let is_about = |meaning: &Meaning| *meaning != Meaning::Ill;
         let last = said(index).next_back()?.1;
         let last_about = said(index).map(|it| it.1).rfind(is_about);
@@ -122,20 +124,20 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
             _ => last,
         })
     };
-    if upstreams.clone().any(|it| standing(it) == Some(Meaning::Busy)) {
+    if upstreams.clone().any(|it| meaning_of(it) == Some(Meaning::Busy)) {
         return None;
     }
     let is_contradicted =
         |meaning| meaning == Meaning::Refused(Grounds::BaseBlock) && own.has_recent_base;
     let refuses = |index: &usize| {
-        let meaning = standing(*index).filter(|meaning| !is_contradicted(*meaning));
+        let meaning = meaning_of(*index).filter(|meaning| !is_contradicted(*meaning));
         matches!(meaning, Some(Meaning::Refused(_)))
     };
     let refusing: Vec<usize> = upstreams.filter(refuses).collect();
     // The first of the replies that said the same since.
     let first = |index: usize| {
         let is_same =
-            |meaning: Meaning| Some(meaning) == standing(index) || meaning == Meaning::Ill;
+            |meaning: Meaning| Some(meaning) == meaning_of(index) || meaning == Meaning::Ill;
         let all: Vec<_> = said(index).collect();
         let start = all.iter().rposition(|(_, meaning)| !is_same(*meaning)).map_or(0, |it| it + 1);
         let mut same = all[start..].iter().filter(|(_, meaning)| *meaning != Meaning::Ill);
@@ -144,7 +146,7 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
     let (at, head) = refusing.iter().map(|it| first(*it)).min()?;
     let all_refuse = refusing.len() == came.len();
     let none_is_doubtful =
-        refusing.iter().all(|it| standing(*it) == Some(Meaning::Refused(Grounds::Other)));
+        refusing.iter().all(|it| meaning_of(*it) == Some(Meaning::Refused(Grounds::Other)));
     let ends =
         now - at >= GRACE || all_refuse && (none_is_doubtful || own.head - head >= GRACE_HEIGHTS);
     ends.then(|| refusing[0])
@@ -161,8 +163,12 @@ fn pause(came: &[Came]) -> Duration {
     (PAUSE * 2_u32.saturating_pow(doublings.min(10))).min(MAX_PAUSE)
 }
 
-fn reply(index: usize, meaning: Meaning) -> Reply {
-    Reply { meaning, text: format!("{meaning:?}"), error: Some(index.to_string().into()) }
+fn reply(index: usize, meaning: Meaning) -> SubmissionResponse {
+    SubmissionResponse {
+        meaning,
+        text: format!("{meaning:?}"),
+        error: Some(index.to_string().into()),
+    }
 }
 
 /// Runs a seed; returns the cases that it shows
@@ -182,7 +188,7 @@ fn run(seed: u64) -> Vec<&'static str> {
     let base_is_recent = truth != Err(Grounds::BaseBlock) && !rng.one_in(4);
     let inclusion = Duration::from_millis(10 * rng.between(100, 700));
 
-    let mut replies = Replies::new(count);
+    let mut replies = SubmissionResponses::new(count);
     let mut came: Vec<Vec<Came>> = vec![Vec::new(); count];
     let mut asked: Vec<Option<(Duration, Option<Meaning>)>> = vec![None; count];
     let mut included_at = None;
@@ -291,7 +297,7 @@ fn at(seconds: u64) -> Duration {
 
 /// The refusal of upstreams that all replied at once
 fn refused(meanings: &[Option<Meaning>], now: Duration, own: OwnChain) -> bool {
-    let mut replies = Replies::new(meanings.len());
+    let mut replies = SubmissionResponses::new(meanings.len());
     while replies.ask(Duration::ZERO).is_some() {}
     for (index, meaning) in meanings.iter().enumerate() {
         if let Some(meaning) = meaning {

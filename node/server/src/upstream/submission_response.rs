@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fault_log::Fault;
+use super::error_log::UpstreamErrorKind;
 use super::pool::UpstreamError;
 
 /// The meaning of a reply
@@ -25,7 +25,7 @@ pub(super) enum Meaning {
     Ill,
 }
 
-/// The grounds of a refusal, by what the blocks here may show of them
+/// The grounds of a refusal, by the evidence that the blocks here may have
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Grounds {
     /// The age of the base block, which may be recent: an upstream that is behind does not know it
@@ -58,7 +58,7 @@ const MAX_NAME: usize = 64;
 
 /// A reply
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
+pub(super) struct SubmissionResponse {
     pub(super) meaning: Meaning,
     /// Its causes and reasons, by name, or the failure of the transport
     pub(super) text: String,
@@ -81,7 +81,7 @@ struct Cause {
     name: String,
 }
 
-impl Reply {
+impl SubmissionResponse {
     /// A result
     pub(super) fn accepted() -> Self {
         Self { meaning: Meaning::Accepted, text: "accepted".to_owned(), error: None }
@@ -114,8 +114,8 @@ impl Reply {
     /// A request without a response; `None` if it was not sent
     pub(super) fn of_failure(failure: &UpstreamError) -> Option<Self> {
         let meaning = match failure.fault {
-            Fault::NotAsked => return None,
-            Fault::Limited => Meaning::Busy,
+            UpstreamErrorKind::NotAsked => return None,
+            UpstreamErrorKind::Limited => Meaning::Busy,
             _ => Meaning::Ill,
         };
         // The number of the upstream is said beside it.
@@ -151,7 +151,7 @@ mod tests {
             (json!({ "message": "x" }).to_string(), Meaning::Ill, "an error without a cause"),
             (cause("A \u{1b}[1m\nB"), Meaning::Ill, "A1mB"),
         ] {
-            let reply = Reply::of_error(&error);
+            let reply = SubmissionResponse::of_error(&error);
             assert_eq!((reply.meaning, reply.text.as_str()), (meaning, text), "{error}");
             assert_eq!(reply.error.as_deref(), Some(error.as_str()));
         }
@@ -164,7 +164,7 @@ mod tests {
             (json!({ "NotEnoughBalance": {} }), refused, "NotEnoughBalance"),
             (json!("InvalidChain"), refused, "InvalidChain"),
         ] {
-            let reply = Reply::of_error(&invalid(&reason));
+            let reply = SubmissionResponse::of_error(&invalid(&reason));
             let text = format!("INVALID_TRANSACTION {name}");
             assert_eq!((reply.meaning, reply.text), (meaning, text), "{reason}");
         }
@@ -174,14 +174,18 @@ mod tests {
     fn a_failure_is_a_fault_of_the_upstream_unless_it_asks_for_a_pause() {
         let of = |fault| {
             let detail = "upstream 2: a: b".to_owned();
-            Reply::of_failure(&UpstreamError { fault, detail, retry_after: None })
+            SubmissionResponse::of_failure(&UpstreamError { fault, detail, retry_after: None })
         };
-        assert!(of(Fault::NotAsked).is_none());
-        let busy = of(Fault::Limited).unwrap();
+        assert!(of(UpstreamErrorKind::NotAsked).is_none());
+        let busy = of(UpstreamErrorKind::Limited).unwrap();
         assert_eq!((busy.meaning, busy.text.as_str()), (Meaning::Busy, "a: b"));
-        for fault in
-            [Fault::Denied, Fault::Status(502), Fault::Connection, Fault::Silence, Fault::Malformed]
-        {
+        for fault in [
+            UpstreamErrorKind::Denied,
+            UpstreamErrorKind::Status(502),
+            UpstreamErrorKind::Connection,
+            UpstreamErrorKind::Silence,
+            UpstreamErrorKind::Malformed,
+        ] {
             assert_eq!(of(fault).unwrap().meaning, Meaning::Ill, "{fault:?}");
         }
     }
