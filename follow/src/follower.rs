@@ -97,6 +97,8 @@ pub struct Follower {
     fetched: BTreeMap<BlockHeight, Option<Received>>,
     /// Heights that are asked for past caches
     past_caches: BTreeSet<BlockHeight>,
+    /// The last block of the final chain, which may wait for its parent
+    last_of_final_chain: Option<BlockPoint>,
     /// Archives that the feed does not have
     unavailable: BTreeSet<BlockHeight>,
     /// Number of heights without a block since the last block
@@ -152,6 +154,7 @@ impl Follower {
             anchor: stored.map(|stored| stored.last_final),
             fetched: BTreeMap::new(),
             past_caches: BTreeSet::new(),
+            last_of_final_chain: None,
             unavailable: BTreeSet::new(),
             empty: 0,
             is_gap_known: false,

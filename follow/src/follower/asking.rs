@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use milepost::primitives::BlockHeight;
+use milepost::storage::BlockPoint;
 
 use super::{ARCHIVE_HEIGHTS, Follower, InFlight, MAX_EMPTY, TIMEOUT};
 use crate::feed::{Feed, Identity};
@@ -43,7 +43,7 @@ impl Follower {
                 purposes.push(Purpose::Seek(low + (high - low) / 2));
             }
             Position::Measure => purposes.push(Purpose::Measure),
-            Position::Final { next, .. } if self.is_missing_below(next) => {}
+            Position::Final { .. } if self.is_final_chain_broken() => {}
             _ if self.empty >= MAX_EMPTY && !self.is_gap_known => purposes.push(Purpose::Gap),
             Position::Final { next, until } => {
                 if self.is_frozen || self.is_behind {
@@ -79,12 +79,13 @@ impl Follower {
         purposes
     }
 
-    /// Whether the chain lacks a block below the next height: the final chain has it before all
-    /// that follows it
-    pub(super) fn is_missing_below(&self, next: BlockHeight) -> bool {
-        let wanted = self.orphans.wanted(self.head_height()).into_iter();
-        let mut repairs = wanted.filter_map(|missing| self.orphans.repair(missing));
-        repairs.any(|repair| repair.child < next)
+    /// Whether the last block of the final chain waits for its parent: that one comes before all
+    /// that follows. A branch of other orphans, which may be of another chain, is not waited for.
+    pub(super) fn is_final_chain_broken(&self) -> bool {
+        let is_orphan = |last: BlockPoint| {
+            Some(last.height) > self.head_height() && self.orphans.contains(last.hash)
+        };
+        self.last_of_final_chain.is_some_and(is_orphan)
     }
 
     pub(super) fn send(&mut self, purpose: Purpose, order: &[usize], now: u64) -> Option<Request> {

@@ -27,6 +27,7 @@ impl Follower {
         self.fetched.clear();
         self.empty = 0;
         self.is_gap_known = false;
+        self.last_of_final_chain = None;
         if let Position::Optimistic { .. } = position {
             self.is_catching_up = false;
             self.unavailable.clear();
@@ -161,7 +162,7 @@ impl Follower {
     /// Takes the blocks of the stream that have arrived
     pub(super) fn advance(&mut self, now: u64) {
         while let Some((next, finality)) = self.position.stream() {
-            if finality == Finality::Final && self.is_missing_below(next) {
+            if finality == Finality::Final && self.is_final_chain_broken() {
                 return;
             }
             match self.fetched.remove(&next) {
@@ -169,6 +170,9 @@ impl Follower {
                     self.empty = 0;
                     self.is_gap_known = false;
                     self.set_next(next.saturating_add(1));
+                    if finality == Finality::Final {
+                        self.last_of_final_chain = Some(block.block);
+                    }
                     self.receive(block, feed, now);
                 }
                 Some(None) if self.empty < 2 * MAX_WALK => {
