@@ -104,7 +104,8 @@ impl NearData {
             404 => Ok(Response::Absent { newest: None }),
             status => {
                 let error = format!("{path}: HTTP {status}");
-                Err(SourceError::new(SourceErrorKind::Temporary, error).with_status(status))
+                let error = SourceError::new(SourceErrorKind::Temporary, error);
+                Err(error.with_status(status).with_retry_after(response.retry_after))
             }
         }
     }
