@@ -34,7 +34,11 @@ use crate::settings::{FeedSettings, Settings};
 const MAX_OPTIMISTIC_LAG: u64 = 10;
 /// Number of heights of an archive
 const ARCHIVE_HEIGHTS: u64 = 10;
-/// Number of heights without a block after which the newest block is asked for its parent
+/// Number of failures after which the blocks of an archive are asked for one by one: the feed may
+/// not have archives that old, or may keep them at a host that is down
+const MAX_ARCHIVE_FAILURES: u32 = 3;
+/// Number of heights without a block, at the head, after which the newest block is asked for its
+/// parent
 const MAX_EMPTY: u64 = 3;
 /// The longest time for a response
 const TIMEOUT: u64 = 60_000;
@@ -99,8 +103,8 @@ pub struct Follower {
     past_caches: BTreeSet<BlockHeight>,
     /// The last block of the final chain, which may wait for its parent
     last_of_final_chain: Option<BlockPoint>,
-    /// Archives that the feed does not have
-    unavailable: BTreeSet<BlockHeight>,
+    /// Number of failures of each archive
+    failed_archives: BTreeMap<BlockHeight, u32>,
     /// Number of heights without a block since the last block
     empty: u64,
     /// Whether the newest block was asked for its parent since the last block
@@ -155,7 +159,7 @@ impl Follower {
             fetched: BTreeMap::new(),
             past_caches: BTreeSet::new(),
             last_of_final_chain: None,
-            unavailable: BTreeSet::new(),
+            failed_archives: BTreeMap::new(),
             empty: 0,
             is_gap_known: false,
             in_flight: BTreeMap::new(),

@@ -26,8 +26,8 @@ pub(crate) enum FaultKind {
     Late(u64),
     /// It answers after this time
     Slow(u64),
-    /// It answers with an error
-    Failing,
+    /// It answers one in this many requests with an error
+    Failing(u64),
     /// It refuses the client
     Refusing,
     /// It does not answer
@@ -160,7 +160,7 @@ impl Feed {
         let mut latency = latency;
         match self.fault(now).map(|window| window.fault) {
             Some(FaultKind::Silent) => return None,
-            Some(FaultKind::Failing) => {
+            Some(FaultKind::Failing(every)) if self.rng.one_in(every) => {
                 let status = *self.rng.pick(&[429, 500, 502, 503]);
                 return answer(now + latency, error(SourceErrorKind::Temporary, status));
             }

@@ -91,7 +91,7 @@ impl Run {
                     0 => FaultKind::Frozen,
                     1 => FaultKind::Late(rng.between(2_000, 600_000)),
                     2 => FaultKind::Slow(rng.between(500, 20_000)),
-                    3 => FaultKind::Failing,
+                    3 => FaultKind::Failing(*rng.pick(&[1, 2, 5])),
                     4 => FaultKind::Refusing,
                     5 => FaultKind::Silent,
                     _ => FaultKind::Lying(*rng.pick(&[
@@ -350,15 +350,16 @@ fn a_day_is_followed() {
     assert!(outcome.heights > 100_000, "{} heights", outcome.heights);
 }
 
-/// A feed without faults, followed from far behind its head
-fn quiet(is_node: bool, margin: u64) -> Outcome {
+/// A neardata feed or a node, or both, followed from far behind its head
+fn from_behind(feeds: &[bool], windows: &[Window]) -> Outcome {
     let mut rng = Rng::new(7);
     let start = 1_500_000;
     let end = start + 900_000;
     let chain = Chain::new(&mut rng, FIRST, end + 60_000, 1);
     let other = Chain::new(&mut rng, FIRST, end, 2);
-    let feeds = vec![Feed::new(is_node, Vec::new(), 1)];
-    let settings = Settings::default().with_start_margin(margin);
+    let feeds = feeds.iter().zip(1..);
+    let feeds = feeds.map(|(is_node, seed)| Feed::new(*is_node, windows.to_vec(), seed)).collect();
+    let settings = Settings::default().with_start_margin(2_000);
     let (from, is_printed) = (Start::Resume, false);
     Run { chain, other, feeds, start, end, from, settings, is_printed }.follow()
 }
@@ -366,7 +367,7 @@ fn quiet(is_node: bool, margin: u64) -> Outcome {
 #[test]
 fn a_feed_is_caught_up_with_and_followed_at_its_head_within_the_budget() {
     for is_node in [false, true] {
-        let outcome = quiet(is_node, 2_000);
+        let outcome = from_behind(&[is_node], &[]);
         let caught_up = outcome.caught_up.unwrap();
         // A node has no archives, and its latency here is a quarter of a second.
         let most = if is_node { 300_000 } else { 180_000 };
@@ -376,5 +377,16 @@ fn a_feed_is_caught_up_with_and_followed_at_its_head_within_the_budget() {
             let Outcome { requests, heights, .. } = outcome;
             assert!(requests * 10 <= heights * 11, "{requests} requests, {heights} heights");
         }
+    }
+}
+
+#[test]
+fn feeds_that_fail_one_request_in_five_are_followed_at_the_head() {
+    let fails = Window { from: 0, until: u64::MAX, fault: FaultKind::Failing(5) };
+    for feeds in [&[false][..], &[true], &[false, true], &[true, false]] {
+        let outcome = from_behind(feeds, &[fails]);
+        let caught_up = outcome.caught_up.unwrap();
+        assert!(caught_up < 400_000, "{feeds:?}: {caught_up} ms");
+        assert!(outcome.close * 100 >= outcome.samples * 95, "{feeds:?}: {outcome:?}");
     }
 }

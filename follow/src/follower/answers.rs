@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 use milepost::primitives::BlockHeight;
 use milepost::storage::BlockPoint;
 
-use super::{ARCHIVE_HEIGHTS, Follower, InFlight, MAX_EMPTY, MAX_FAILURES, Start, TOO_HIGH_DELAY};
+use super::{
+    ARCHIVE_HEIGHTS, Follower, InFlight, MAX_ARCHIVE_FAILURES, MAX_EMPTY, MAX_FAILURES, Start,
+    TOO_HIGH_DELAY,
+};
 use crate::error::{FollowError, FollowErrorKind};
 use crate::event::{ChangeReason, Event};
 use crate::feed::{Feed, Identity};
@@ -72,6 +75,10 @@ impl Follower {
 
     pub(super) fn handle_block(&mut self, flight: &InFlight, block: FeedBlock, now: u64) {
         let feed = flight.feed;
+        if let Purpose::Seek(_) | Purpose::Repair(_) | Purpose::Stream(_) = flight.purpose {
+            // Many blocks may come before one can be handed out.
+            self.feeds[feed].failures = 0;
+        }
         match flight.purpose {
             Purpose::Identity => self.handle_anchor(flight, &block, now),
             Purpose::Probe => self.handle_probe(feed, &block, now),
@@ -112,13 +119,18 @@ impl Follower {
         match flight.purpose {
             Purpose::Stream(height) => {
                 self.fetched.insert(height, None);
-                if newest.is_some_and(|newest| newest > height.saturating_add(MAX_EMPTY)) {
+                let is_at_head = matches!(self.position, Position::Optimistic { .. });
+                let is_far = |newest: u64| newest > height.saturating_add(MAX_EMPTY);
+                if is_at_head && newest.is_some_and(is_far) {
                     self.empty = self.empty.max(MAX_EMPTY);
                 }
             }
-            Purpose::Seek(height) => self.seek_above(height),
+            Purpose::Seek(height) => {
+                self.feeds[feed].failures = 0;
+                self.seek_above(height);
+            }
             Purpose::Archive(first) => {
-                self.unavailable.insert(first);
+                self.failed_archives.insert(first, MAX_ARCHIVE_FAILURES);
             }
             Purpose::Repair(missing) => self.handle_lacking(missing, feed, now),
             Purpose::Gap => self.is_gap_known = true,
@@ -209,7 +221,7 @@ impl Follower {
             }
             (Purpose::Seek(height), SourceErrorKind::TooLow) => self.seek_above(height),
             (Purpose::Archive(first), _) => {
-                self.unavailable.insert(first);
+                *self.failed_archives.entry(first).or_default() += 1;
                 self.observe_failed(error, 0, feed);
             }
             (Purpose::Repair(missing), SourceErrorKind::PermissionDenied) => {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use milepost::storage::BlockPoint;
 
-use super::{ARCHIVE_HEIGHTS, Follower, InFlight, MAX_EMPTY, TIMEOUT};
+use super::{ARCHIVE_HEIGHTS, Follower, InFlight, MAX_ARCHIVE_FAILURES, TIMEOUT};
 use crate::feed::{Feed, Identity};
 use crate::position::{Position, Purpose};
 use crate::request::{Ask, BlockRequest, Finality, Request};
@@ -44,7 +44,9 @@ impl Follower {
             }
             Position::Measure => purposes.push(Purpose::Measure),
             Position::Final { .. } if self.is_final_chain_broken() => {}
-            _ if self.empty >= MAX_EMPTY && !self.is_gap_known => purposes.push(Purpose::Gap),
+            _ if self.empty >= self.max_empty() && !self.is_gap_known => {
+                purposes.push(Purpose::Gap)
+            }
             Position::Final { next, until } => {
                 if self.is_frozen || self.is_behind {
                     purposes.push(Purpose::Stream(next));
@@ -55,7 +57,8 @@ impl Follower {
                 for first in [first, first.saturating_add(ARCHIVE_HEIGHTS)] {
                     let end = first.saturating_add(ARCHIVE_HEIGHTS);
                     let is_made = end.saturating_add(ARCHIVE_LAG) <= until;
-                    if has_archives && is_made && !self.unavailable.contains(&first) {
+                    let failures = self.failed_archives.get(&first).copied().unwrap_or(0);
+                    if has_archives && is_made && failures < MAX_ARCHIVE_FAILURES {
                         if !self.fetched.contains_key(&first.max(next)) {
                             purposes.push(Purpose::Archive(first));
                         }

@@ -30,7 +30,7 @@ impl Follower {
         self.last_of_final_chain = None;
         if let Position::Optimistic { .. } = position {
             self.is_catching_up = false;
-            self.unavailable.clear();
+            self.failed_archives.clear();
         }
         self.position = position;
     }
@@ -80,7 +80,7 @@ impl Follower {
     /// The newest block of the feed, above heights without a block, says how wide the gap is
     pub(super) fn handle_gap(&mut self, newest: &FeedBlock, feed: usize, now: u64) {
         let Some((next, finality)) = self.position.stream() else { return };
-        if self.empty < MAX_EMPTY {
+        if self.empty < self.max_empty() {
             // The block above the gap came meanwhile.
             return;
         }
@@ -108,8 +108,11 @@ impl Follower {
     pub(super) fn handle_sought(&mut self, block: FeedBlock, feed: usize) {
         let Position::Seek { low, finality, .. } = self.position else { return };
         let height = block.block.height;
+        // A height without a block need not be in the gap.
+        let first = self.head_height().map_or(low, |head| head.saturating_add(1));
         match block.prev_height {
-            Some(parent) if parent >= low => {
+            Some(parent) if parent >= first => {
+                let low = if parent >= low { low } else { first };
                 self.position = Position::Seek { low, high: parent, finality };
             }
             _ => self.found(low, height, Some((block, feed)), finality),
@@ -120,7 +123,7 @@ impl Follower {
     pub(super) fn seek_above(&mut self, height: BlockHeight) {
         let Position::Seek { high, finality, .. } = self.position else { return };
         let low = height.saturating_add(1);
-        if low >= high {
+        if low > high {
             self.found(high, high, None, finality);
         } else {
             self.position = Position::Seek { low, high, finality };
@@ -149,6 +152,16 @@ impl Follower {
         }
         if let Some(block) = block {
             self.fetched.insert(height, Some(block));
+        }
+    }
+
+    /// Number of heights without a block after which the newest block is asked for its parent
+    ///
+    /// Far below the head that block says nothing of a gap, so heights are walked first.
+    pub(super) const fn max_empty(&self) -> u64 {
+        match self.position {
+            Position::Final { .. } => MAX_WALK,
+            _ => MAX_EMPTY,
         }
     }
 

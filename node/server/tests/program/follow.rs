@@ -213,7 +213,7 @@ fn what_one_feed_fails_to_send_comes_from_the_other() {
     assert_eq!(server.get("/status").json()["blocks"], canonical(&messages).count());
     for url in [&one.url(), &second] {
         let metric = format!("milepost_feed_source_blocks_total{{source=\"{url}\"}}");
-        assert!(server.metric(&metric).is_some_and(|blocks| blocks > 20), "{metric}");
+        assert!(server.metric(&metric).is_some_and(|blocks| blocks > 0), "{metric}");
     }
 }
 
