@@ -1,8 +1,9 @@
 //! Cross-origin resource sharing (CORS): which web pages may read responses.
 //!
-//! Open to every origin by default, with the same headers as a node: a preflight request is
-//! answered on any path, existing or not, and every other response carries the permission. CORS
-//! restricts browsers only; it does not protect the server from other clients.
+//! Open to every origin by default, as a node is: a preflight request is answered on any path,
+//! existing or not, and every other response carries the permission. Headers are listed by their
+//! names, because a wildcard does not cover `authorization`. CORS restricts browsers only; it does
+//! not protect the server from other clients.
 
 use core::str::FromStr;
 
@@ -13,10 +14,11 @@ use hyper::header::{
 
 const VARY_BY: &str = "origin, access-control-request-method, access-control-request-headers";
 
-/// The headers of requests, and those of responses, for listed origins
-const ALLOWED_HEADERS: &str = "authorization,accept,content-type,if-none-match,last-event-id,prefer,traceparent,\
+/// The headers of requests that a page may send: those that a node allows, and ours
+const ALLOWED_HEADERS: &str = "authorization,accept,content-type,api-version,if-none-match,last-event-id,prefer,traceparent,\
      x-milepost-min-height,x-request-id";
-const EXPOSED_HEADERS: &str = "etag,preference-applied,traceparent,\
+/// The headers of responses that a page may read
+const EXPOSED_HEADERS: &str = "etag,preference-applied,retry-after,traceparent,\
      x-milepost-complete-heights,x-milepost-head,x-milepost-transaction,x-request-id";
 
 /// Which web pages may read responses
@@ -61,27 +63,22 @@ impl Cors {
         origin: Option<&HeaderValue>,
         headers: &mut HeaderMap,
     ) {
-        let (methods, names) = match self {
-            Self::AnyOrigin => ("*", "*"),
-            Self::Origins(_) => {
-                headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
-                ("GET,POST", ALLOWED_HEADERS)
-            }
-            Self::Disabled => return,
-        };
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
+        if *self == Self::Disabled {
+            return;
+        }
+        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET,POST"));
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED_HEADERS));
         self.add_allowed_origin(origin, headers);
     }
 
     /// Adds the headers of every other response
     pub(super) fn add_headers(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        let exposed = match self {
-            Self::AnyOrigin => "*",
-            Self::Origins(_) => EXPOSED_HEADERS,
-            Self::Disabled => return,
-        };
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+        if *self == Self::Disabled {
+            return;
+        }
+        let exposed = HeaderValue::from_static(EXPOSED_HEADERS);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         self.add_allowed_origin(origin, headers);
     }
 
