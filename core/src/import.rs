@@ -181,7 +181,7 @@ pub enum BlockPosition {
     Fork,
 }
 
-/// What the import of a block message did
+/// The result of importing a block message
 ///
 /// Its debug form has the number of items in place of each list.
 #[derive(Clone, Eq, PartialEq)]

@@ -21,7 +21,7 @@ impl Handle for milepost_archive_status {
     const NAME: &'static str = "milepost_archive_status";
 }
 
-/// What an engine has put into its archive
+/// The heights that an engine has put into its archive
 #[derive(Clone, Debug, Default)]
 pub struct ArchiveStatus {
     pub(crate) is_written: bool,

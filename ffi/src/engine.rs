@@ -82,7 +82,7 @@ impl EngineState {
         EngineRows::new(&self.storage, self.archive.as_ref())
     }
 
-    /// What was put into the archive; `None` without one
+    /// The heights that were put into the archive; `None` without one
     pub(crate) fn archive_status(&self) -> Option<ArchiveStatus> {
         self.archive.as_ref().map(EngineArchive::status)
     }

@@ -39,7 +39,7 @@ pub(crate) struct EngineArchive {
     lags: AtomicBool,
 }
 
-/// What was exported
+/// The exported rows
 #[derive(Default)]
 struct Exports {
     /// `None` until the archive could be read, and for an archive that is only read
@@ -148,14 +148,14 @@ impl EngineArchive {
         Ok(())
     }
 
-    /// What was exported so far, and what was not
+    /// The rows that were exported so far, and those that were not
     pub(crate) fn status(&self) -> ArchiveStatus {
         self.lock_status().clone()
     }
 }
 
 impl Exports {
-    /// What this engine has archived or, if it only reads, what all writers have
+    /// The heights that this engine has archived or, if it only reads, those of all writers
     fn progress(&self) -> &WriterProgress {
         self.writer.as_ref().map_or(&self.union, ArchiveWriter::progress)
     }

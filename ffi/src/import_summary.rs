@@ -16,7 +16,7 @@ use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
 
-/// What the import of a block message did
+/// The result of importing a block message
 pub struct milepost_import_summary {
     _private: (),
 }

@@ -1,4 +1,4 @@
-//! What an endpoint asks of its host, and what it hands out.
+//! The outputs of an endpoint: its needs, and the results that it hands out.
 //!
 //! One flat structure for all kinds of output: the members of other kinds are zero. Keys and
 //! changes are borrowed from the endpoint; responses, summaries and errors are new handles of the
@@ -45,7 +45,7 @@ pub const MILEPOST_OUTPUT_FAILED: milepost_output_kind_t = 7;
 /// `MILEPOST_WATCH_FORGOTTEN` it has ended
 pub const MILEPOST_OUTPUT_WATCH: milepost_output_kind_t = 8;
 
-/// What happened to a watched transaction
+/// An event of a watched transaction
 pub type milepost_watch_event_t = i32;
 
 /// Its compact status is another one, or is reported for the first time
@@ -62,7 +62,7 @@ pub const MILEPOST_WATCH_FORGOTTEN: milepost_watch_event_t = 4;
 /// Timeout of an output: no request is pending. Timeout of a request: it has no deadline
 pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 
-/// What an endpoint asks of its host, or hands out; members of other kinds are zero
+/// A need or a result of an endpoint; members of other kinds are zero
 ///
 /// Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
 /// host frees `response`, `summary`, `chain_status`, `proof` and `error`.
@@ -110,7 +110,7 @@ pub struct milepost_output {
 
 sized_outputs! { milepost_output }
 
-/// What the last output points to
+/// The memory that the last output points to
 #[derive(Default)]
 pub(crate) struct BorrowedOutput {
     keys: FlatKeys,

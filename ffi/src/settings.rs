@@ -75,7 +75,7 @@ pub const MILEPOST_SETTING_TRACK_SHARDS: milepost_setting_t = 15;
 /// the oldest are forgotten, as retention says; default 50000
 pub const MILEPOST_SETTING_ARCHIVE_BACKLOG: milepost_setting_t = 16;
 
-/// What the check of blocks is for
+/// The purpose of checking blocks
 pub type milepost_verify_t = i32;
 
 /// Blocks are not checked

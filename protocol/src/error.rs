@@ -44,7 +44,7 @@ impl ErrorKind {
     }
 }
 
-/// What is invalid: kind, path, offset and text
+/// The invalid value: kind, path, offset and text
 ///
 /// ```
 /// use milepost_protocol::{Error, ErrorKind};
@@ -69,7 +69,7 @@ struct ErrorFields {
     source: Source,
 }
 
-/// What caused an error, if that is known; equal to every other
+/// The cause of an error, if it is known; equal to every other
 #[derive(Clone, Debug, Default)]
 struct Source(Option<Arc<dyn core::error::Error + Send + Sync>>);
 

@@ -24,7 +24,7 @@ use super::Archive;
 use crate::Error;
 use crate::storage::conformance::{Passed, Run, SideBySide};
 
-/// What the engine requires of an archive
+/// A requirement of the engine on an archive
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Requirement {

@@ -24,7 +24,7 @@ use crate::storage::{Key, Query, Row, Step, Table};
 /// Maximum number of blocks of an export
 const MAX_BLOCKS: u64 = 16;
 
-/// What is exported next
+/// The next step of the export
 #[derive(Clone, Debug)]
 pub(super) struct ExportFrom {
     pub(super) origin: Origin,
@@ -42,7 +42,7 @@ pub(super) struct ExportFrom {
     pub(super) until: BlockHeight,
 }
 
-/// What the final blocks of a storage give to an archive
+/// The rows that the final blocks of a storage give to an archive
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Export {

@@ -1,4 +1,4 @@
-//! What a writer has archived: complete ranges of heights, and what was open in them.
+//! The progress of a writer: complete ranges of heights, and the transactions open in them.
 //!
 //! Each writer has one row, which it alone writes. A height is complete for a writer if the final
 //! block there, if there is one, was put with every transaction it includes that is finalized; the
@@ -69,7 +69,7 @@ impl WriterProgress {
         })
     }
 
-    /// Reads what a writer has archived; empty if it has no row
+    /// Reads the progress of a writer; empty if it has no row
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ const TABLES: [Table; 5] = [
 /// Rows of a page
 const PAGE: usize = 256;
 
-/// What a row of an archive is about
+/// The subject of a row of an archive
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ArchivedRow {
@@ -36,7 +36,7 @@ pub struct ArchivedRow {
 }
 
 impl ArchivedRow {
-    /// What a row is about; `None` for tables whose rows have no height
+    /// The subject of a row; `None` for tables whose rows have no height
     ///
     /// # Errors
     ///

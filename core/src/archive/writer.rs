@@ -1,4 +1,4 @@
-//! A writer: what it has archived, what it exports next, and what may be forgotten.
+//! A writer: its archived heights, its next export, and the heights that may be forgotten.
 //!
 //! A writer puts the rows of an export first, and then its progress, so progress never names what
 //! is not durable. After a crash in between, the same rows are put again, which changes nothing.
@@ -43,7 +43,7 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// A writer that goes on after what it has archived before
+    /// A writer that continues after the heights that it has archived before
     ///
     /// No other process may write with this id at the same time.
     ///
@@ -71,12 +71,12 @@ impl ArchiveWriter {
         self.id
     }
 
-    /// What it has archived
+    /// The heights that it has archived
     pub const fn progress(&self) -> &WriterProgress {
         &self.progress
     }
 
-    /// The query for what the storage has and this writer has not archived
+    /// The query for the rows of the storage that this writer has not archived
     pub fn export(&self) -> ExportQuery {
         ExportQuery::new(ExportFrom {
             origin: Origin::of(self.id),

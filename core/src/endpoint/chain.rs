@@ -1,4 +1,4 @@
-//! What the storage knows about the chain as a whole: its ends, and from where on it has no gap.
+//! The state of the chain in the storage: its ends, and the height above which it has no gap.
 //!
 //! Five rows at most, in three round trips. A transaction is not looked at: the heights say what
 //! an unknown one can mean.
@@ -12,7 +12,7 @@ use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspe
 use crate::storage::rows::{BlockPoint, ChainRecord, ConfigIndex};
 use crate::storage::{Key, Query, Row, Step, Table};
 
-/// What the storage knows about the chain
+/// The state of the chain in the storage
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ChainStatus {

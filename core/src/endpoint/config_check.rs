@@ -1,4 +1,4 @@
-//! What is read to check a call by the configuration in force at the head.
+//! Reads the rows that check a call by the configuration in force at the head.
 //!
 //! The configuration has the shards of accounts, and the rules for a signed transaction that is in
 //! no block. Whether the transaction is too old to be included is known only if its base block is
@@ -16,7 +16,7 @@ use crate::storage::{Key, Table};
 use crate::transaction::EncodedTransaction;
 use crate::{Error, ErrorKind};
 
-/// The query for what the check of a call needs
+/// The query for the rows that check a call
 ///
 /// Beside the rows of the configuration it reads that of the base block of a transaction.
 pub(super) type CheckQuery = RestartableQuery<ReadCheck>;
@@ -27,7 +27,7 @@ pub(super) struct ReadCheck {
     base: Option<CryptoHash>,
 }
 
-/// What the check of a call needs
+/// The rows that check a call
 pub(super) struct ConfigCheck {
     pub(super) config: ConfigResult,
     /// The heights of the base block and of the last final one, if no block after the base block is

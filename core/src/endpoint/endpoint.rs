@@ -414,7 +414,7 @@ impl<T> Endpoint<T> {
         Ok(())
     }
 
-    /// Takes in what a block changed, after its commit, when the host imports by itself, and wakes
+    /// Handles the changes of a block, after its commit, when the host imports by itself, and wakes
     /// the requests that it affects
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
         let before = self.waiters.generation();
@@ -434,7 +434,7 @@ impl<T> Endpoint<T> {
     /// Ends all waiting: pending requests are evaluated a last time and answered, with an error if
     /// their milestone is not reached, as are later requests that would have to wait
     ///
-    /// Watches end with an error. Other operations go on.
+    /// Watches end with an error. Other operations continue.
     pub fn shutdown(&mut self) {
         self.stopping = true;
         self.waiters.wake_all();
@@ -452,7 +452,7 @@ impl<T> Endpoint<T> {
         self.operations.cancel(handle) && self.remove(handle)
     }
 
-    /// Returns what is to be done or handed out next; [`Output::Timeout`] if there is nothing
+    /// Returns the next output; [`Output::Timeout`] if there is no other
     pub fn poll_output(&mut self) -> Output<T> {
         self.next_output(true)
     }
@@ -561,7 +561,7 @@ impl<T> Endpoint<T> {
         handle
     }
 
-    /// Takes in what an operation does next
+    /// Handles the next step of an operation
     fn take(&mut self, handle: RequestHandle, progress: Progress<T>) {
         let output = match progress {
             Progress::NeedRows { keys, is_first } => Output::NeedRows { handle, keys, is_first },

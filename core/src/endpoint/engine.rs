@@ -289,7 +289,7 @@ impl Engine {
         Ok(import.type_mismatches().clone())
     }
 
-    /// What the storage knows about the chain
+    /// The state of the chain in the storage
     ///
     /// # Errors
     ///

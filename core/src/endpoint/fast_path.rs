@@ -105,7 +105,7 @@ fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) -
     value_end
 }
 
-/// What the fast path did for a call
+/// The result of the fast path for a call
 pub(super) enum FastResult<T> {
     /// One row holds the result, or the storage failed
     Found(T),

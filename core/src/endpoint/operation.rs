@@ -48,7 +48,7 @@ pub(super) enum OperationKind<T> {
     Committing(Box<Completion>),
 }
 
-/// What an operation does next
+/// The next step of an operation
 #[derive(Debug)]
 pub(super) enum Progress<T> {
     NeedRows {
@@ -69,7 +69,7 @@ pub(super) enum Progress<T> {
 #[derive(Debug)]
 pub(super) struct Operations<T> {
     by_handle: HashMap<RequestHandle, Operation<T>, HashBuilder>,
-    /// Those that can go on
+    /// Those that can continue
     runnable: VecDeque<RequestHandle>,
     /// The imports in their order; the first one is in progress
     imports: VecDeque<RequestHandle>,
@@ -122,7 +122,7 @@ impl<T> Operations<T> {
         }
     }
 
-    /// Advances one operation that can go on; `None` if there is none
+    /// Advances one operation that can continue; `None` if there is none
     pub(super) fn advance(&mut self) -> Option<(RequestHandle, Progress<T>)> {
         while let Some(handle) = self.runnable.pop_front() {
             // It may be cancelled.
@@ -199,7 +199,7 @@ impl<T> Operations<T> {
         }
     }
 
-    /// Ends an operation that cannot go on; `None` if it is cancelled
+    /// Ends an operation that cannot continue; `None` if it is cancelled
     fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
         Some(match self.end(handle)? {
             OperationKind::Request { query, waits, tag } => {
@@ -244,7 +244,7 @@ fn needs_no_rows(handle: RequestHandle) -> Error {
     Error::new(ErrorKind::Usage, format_args!("{handle} needs no rows"))
 }
 
-/// What a query returns
+/// The result of a query
 pub(super) enum Poll {
     Rows(Vec<Key>),
     Commit(Batch, Completion),

@@ -1,4 +1,4 @@
-//! What an endpoint asks of its host, and what it hands out.
+//! The outputs of an endpoint: its needs, and the results that it hands out.
 //!
 //! An output is complete: a host needs nothing of what it was handed before to serve it. In which
 //! order outputs come is not decided here.
@@ -105,12 +105,12 @@ pub enum Completion {
     /// A protocol configuration was committed, with these known members whose values are not of
     /// their type
     Config(TypeMismatches),
-    /// What the storage knows about the chain
+    /// The state of the chain in the storage
     Chain(ChainStatus),
     /// What the storage gives to an archive; `None` if there is nothing new
     #[cfg(feature = "archive")]
     Export(Option<Box<Export>>),
-    /// What was seen of a transaction
+    /// A state of a transaction
     Observation(Arc<Observation>),
     /// The proof of an answer; `None` if no stored block confirms an outcome
     Proof(Option<Arc<AnswerProof>>),

@@ -1,4 +1,4 @@
-//! A pending request: what is retained of it, and what it waits for.
+//! A pending request: the part of it that is retained, and the condition that it waits for.
 //!
 //! It retains only what a response needs, so that many requests can be pending at a time: not the
 //! signed transaction of a request, and not the responses that a batch has already, because all
@@ -50,7 +50,7 @@ pub struct PendingRequest {
     stale_rows: Option<StaleRows>,
 }
 
-/// What is retained of a request while it waits
+/// The part of a request that is retained while it waits
 #[derive(Debug)]
 pub(super) struct RetainedRequest {
     settings: Settings,

@@ -1,4 +1,4 @@
-//! What a request ends in: a response, or a pending request.
+//! The result of a request: a response, or a pending request.
 //!
 //! A response is the body of a JSON-RPC response together with the outcome of each call, so that no
 //! host has to read the body. Large results can be sent from the row that holds them.

@@ -1,4 +1,4 @@
-//! What is retained of a call from one evaluation to the next, and how its answer is written.
+//! The part of a call that is retained between evaluations, and how its answer is written.
 //!
 //! It is all that a response needs beside the rows. Many calls can wait at a time, so neither the
 //! signed transaction of a request nor a response that can be made again is part of it.
@@ -28,7 +28,7 @@ pub(super) struct RetainedCall {
     pub(super) question: Question,
 }
 
-/// What a call asks for
+/// The subject of a call
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     Status(StatusQuestion),
@@ -37,7 +37,7 @@ pub(super) enum Question {
     Answered(Box<Response>),
 }
 
-/// The status that a call asks for, and what is known of it
+/// The status that a call asks for, as far as it is known
 #[derive(Clone, Debug)]
 pub(super) struct StatusQuestion {
     hash: CryptoHash,
@@ -77,7 +77,7 @@ impl RetainedCall {
         }
     }
 
-    /// The same, to take in what was found out about its transaction
+    /// The same, to note a finding about its transaction
     pub(super) const fn waiting_mut(&mut self) -> Option<&mut StatusQuestion> {
         match &mut self.question {
             Question::Status(status) if matches!(status.progress, Progress::Waiting) => {

@@ -19,7 +19,7 @@ use crate::storage::Row;
 use crate::storage::rows::TransactionRecord;
 use crate::transaction::EncodedTransaction;
 
-/// What is retained of a signed transaction while it is waited for
+/// The part of a signed transaction that is retained while it is waited for
 #[derive(Clone, Debug)]
 pub(super) struct Validity {
     access_key: CryptoHash,

@@ -1,4 +1,4 @@
-//! The waits by signed transaction of an endpoint, and what a block says of each.
+//! The waits by signed transaction of an endpoint, and the effect of a block on each.
 //!
 //! A block wakes a wait when the last final block passes the last height of its transaction, when
 //! its base block joins the chain or blocks leave it, and when a transaction that has used the

@@ -1,4 +1,4 @@
-//! What is asked of a watch, and what it reports.
+//! The options of a watch, and the events that it reports.
 //!
 //! The events, their names and their ids are those over HTTP. When an event is made is not decided
 //! here.
@@ -13,7 +13,7 @@ use crate::primitives::CryptoHash;
 use crate::status::CompactStatus;
 use crate::status::Milestone;
 
-/// What a watch reports
+/// The events that a watch reports
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct WatchOptions {
@@ -46,7 +46,7 @@ impl WatchOptions {
     }
 }
 
-/// What happened to a watched transaction
+/// An event of a watched transaction
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WatchEventKind {

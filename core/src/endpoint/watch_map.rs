@@ -102,7 +102,7 @@ impl WatchMap {
         true
     }
 
-    /// Takes in what a block changed, after its commit
+    /// Handles the changes of a block, after its commit
     ///
     /// Costs O(changes + conditions that are met), and nothing without a watch.
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {

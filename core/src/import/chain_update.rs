@@ -1,4 +1,4 @@
-//! What a block changed, for the requests that wait for it.
+//! The changes of a block, for the requests that wait for them.
 //!
 //! A pending request must be woken when what it waits for is added, and when a fork removes what
 //! made it wait for that. Listed are therefore all rows that joined the canonical chain, and for
@@ -31,7 +31,7 @@ pub enum Change {
     Refund(CryptoHash),
 }
 
-/// What the import of a block changed, for the requests that wait
+/// The changes of an imported block, for the requests that wait
 ///
 /// Updates are numbered without gaps by the generation of the chain, so a receiver notices a
 /// missing one: it was lost with a commit whose result is unknown, or another process imported the
@@ -46,7 +46,7 @@ pub struct ChainUpdate {
     /// Generation of the chain before the block; equal to `generation` if the block was known
     /// already, in which case nothing is listed
     pub previous_generation: u64,
-    /// What was added or removed; an entry may occur twice
+    /// The additions and removals; an entry may occur twice
     pub changes: Vec<Change>,
     /// More was removed than can be listed, so all requests have to be woken
     pub overflowed: bool,

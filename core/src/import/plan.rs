@@ -1,4 +1,4 @@
-//! The position of a block, and what it changes.
+//! The position of a block, and its changes.
 //!
 //! The canonical chain is the branch that ends in the highest block. A block above the head makes
 //! its branch canonical: canonical blocks that are not its ancestors are reverted (their rows move
@@ -403,7 +403,7 @@ impl Restartable for PlanImport {
     }
 }
 
-/// What a block changes
+/// The changes of a block
 pub(super) struct ImportPlan {
     pub(super) changes: RowChanges,
     /// The chain after the block; `None` if nothing changes

@@ -1,4 +1,4 @@
-//! The rows of a block, and what is wrong with one, with literal members and places.
+//! The rows of a block, and the errors of wrong ones, with literal members and places.
 //!
 //! Transactions, receipts and outcomes are the smallest that are valid.
 

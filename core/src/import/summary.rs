@@ -200,7 +200,7 @@ fn read_status(reader: &mut Reader<'_>) -> Result<OutcomeStatus, ReadError> {
     }
 }
 
-/// What else a status is, as an error
+/// The error for a status of another kind
 const EXPECTED: &str = "expected one status with its value";
 
 const FAILURE: &str = "{\"Failure\":";

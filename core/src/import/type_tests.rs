@@ -1,4 +1,4 @@
-//! Members of other types than a node writes: which are rewritten, taken in or refused.
+//! Members of other types than a node writes: those that are rewritten, imported or refused.
 //!
 //! One block has a transaction, a receipt and two outcomes; each case replaces some text in it.
 

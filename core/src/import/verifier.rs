@@ -1,4 +1,4 @@
-//! What the check of blocks against their hashes is for: nothing, a report, or a refusal.
+//! The purpose of checking blocks against their hashes: none, a report, or a refusal.
 //!
 //! The check itself needs only a message; what blocks confirm of the blocks before them is kept
 //! here. Verified before it is imported, a wrong block changes nothing. Signatures of validators
@@ -19,7 +19,7 @@ use crate::proof::{
 use crate::storage::rows::{BlockProof, OutcomeStatus};
 use crate::{Error, ErrorKind};
 
-/// What the check of a block is for
+/// The purpose of checking a block
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum VerifyMode {
@@ -74,7 +74,7 @@ impl BlockVerifier {
         Self { mode, links: OutcomeLinks::default() }
     }
 
-    /// What the check is for
+    /// The purpose of the check
     pub const fn mode(&self) -> VerifyMode {
         self.mode
     }

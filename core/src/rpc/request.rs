@@ -46,7 +46,7 @@ fn readable_method(request: &Members<'_, 4>) -> Option<&'static str> {
     method::find(&string(name?, "a string").ok()?).map(|entry| entry.name)
 }
 
-/// Slow path: the call in a request object of this body, or what is wrong with it
+/// Slow path: the call in a request object of this body, or its error
 pub(super) fn parse_call(
     request: &Members<'_, 4>,
     body: &str,

@@ -1,4 +1,4 @@
-//! Requests as clients send them, valid and invalid, and what they are parsed to.
+//! Requests as clients send them, valid and invalid, and the result of parsing each.
 
 mod envelope;
 mod mutation;

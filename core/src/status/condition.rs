@@ -1,4 +1,4 @@
-//! Wait conditions: what is missing between a transaction and a milestone.
+//! Wait conditions: the steps that are missing between a transaction and a milestone.
 //!
 //! A milestone is a conjunction: included, and executed, and final. While it is not reached, at
 //! least one of its conditions is unmet, and no other change can complete it before that one is

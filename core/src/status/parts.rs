@@ -17,7 +17,7 @@ use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::{FinalizedTransaction, OutcomeRecord, OutcomeStatus};
 use crate::{Error, ErrorKind};
 
-/// What all outcomes of a transaction burnt
+/// The gas and tokens that all outcomes of a transaction burnt
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BurntAmounts {
@@ -123,7 +123,7 @@ impl TransactionStatus {
     }
 }
 
-/// What an outcome says of its execution
+/// The result of the execution, by an outcome
 struct Execution<'row> {
     gas: u64,
     tokens: u128,

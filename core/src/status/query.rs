@@ -55,7 +55,7 @@ pub struct StatusQuery {
     buffers: WalkBuffers,
     #[cfg(feature = "archive")]
     lookup: ArchiveLookup,
-    /// What the storage knows, while the archive is asked
+    /// The rows of the storage, while the archive is asked
     #[cfg(feature = "archive")]
     status: Option<TransactionStatus>,
 }
@@ -278,7 +278,7 @@ impl StatusQuery {
         self.descend(first)
     }
 
-    /// What the storage knows of the transaction
+    /// The rows of the transaction in the storage
     fn take_status(&mut self) -> Result<Option<TransactionStatus>, Error> {
         Ok(match self.transaction.take() {
             Some(row) if self.is_finalized => Some(TransactionStatus::finalized(row)),

@@ -22,11 +22,11 @@ pub(super) struct TreeNode {
     pub(super) id: CryptoHash,
     pub(super) outcome: Option<Row>,
     pub(super) body: Option<Row>,
-    /// What was decoded of the outcome
+    /// The decoded members of the outcome
     pub(super) summary: Option<OutcomeSummary>,
 }
 
-/// What a walk needs of an outcome
+/// The members of an outcome that a walk needs
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutcomeSummary {
     pub(super) height: BlockHeight,

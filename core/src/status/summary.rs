@@ -59,7 +59,7 @@ impl StatusSummary {
     }
 }
 
-/// What a [`SummaryQuery`] saw of a transaction, at one generation of the chain
+/// The state of a transaction that a [`SummaryQuery`] saw, at one generation of the chain
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Observation {

@@ -70,7 +70,7 @@ pub enum FinalStatus {
 #[derive(Debug)]
 pub struct TransactionStatus(Source);
 
-/// What the status is read from
+/// The source of the status
 #[derive(Debug)]
 pub(super) enum Source {
     Tree(TreeStatus),
@@ -176,7 +176,7 @@ impl TransactionStatus {
         Ok(own.is_some_and(|(_, outcome)| outcome.is_refusal()))
     }
 
-    /// What the status is read from
+    /// The source of the status
     pub(super) const fn source(&self) -> &Source {
         &self.0
     }

@@ -57,13 +57,13 @@ pub enum Table {
     /// Protocol configurations, by the keys that they have in a storage
     #[cfg(feature = "archive")]
     ArchivedConfigs = 20,
-    /// What a writer has archived, by the writer's id
+    /// The progress of a writer of the archive, by the writer's id
     #[cfg(feature = "archive")]
     ArchiveProgress = 21,
     /// Dictionaries of the compression, by number
     #[cfg(feature = "archive")]
     ArchiveDictionaries = 22,
-    /// What proves the outcomes that a final block confirms, by the hash of the block
+    /// The proof of the outcomes that a final block confirms, by the hash of the block
     #[cfg(feature = "archive")]
     ArchivedProofs = 23,
 }

@@ -8,7 +8,7 @@
 use super::{Key, Row};
 use crate::{Error, ErrorKind};
 
-/// What a query needs next
+/// The next need of a query
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a query needs rows or is done")]
 pub enum Step<'query, Output> {
@@ -61,7 +61,7 @@ pub(crate) mod sealed {
 /// # Ok::<(), milepost::Error>(())
 /// ```
 pub trait Query: sealed::Sealed {
-    /// What the query returns in the end
+    /// The result of the query
     type Output;
 
     /// Returns the next step; names the same keys again until their rows are supplied

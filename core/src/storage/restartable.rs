@@ -41,7 +41,7 @@ pub(crate) struct RowCache<'source> {
     snapshot: Option<&'source dyn Snapshot>,
 }
 
-/// What is kept from one run to the next
+/// The state that is kept from one run to the next
 #[derive(Debug, Default)]
 struct FetchedRows {
     rows: HashMap<Key, Option<Row>, HashBuilder>,
@@ -106,7 +106,7 @@ impl RowCache<'_> {
 
 /// A function of rows that can run again from its start
 pub(crate) trait Restartable {
-    /// What it returns in the end
+    /// Its result
     type Output;
 
     /// Runs from the start with the rows fetched so far

@@ -59,7 +59,7 @@ pub struct WriteBuffer {
 
 type Changes = HashMap<Key, Option<Row>, HashBuilder>;
 
-/// What a change takes in the map besides the bytes of its row
+/// The memory of a change in the map besides the bytes of its row
 const ENTRY_BYTES: usize = size_of::<(Key, Option<Row>)>();
 
 impl WriteBuffer {

@@ -74,7 +74,7 @@ impl IdHash {
     }
 }
 
-/// By what a list is found
+/// The key by which a list is found
 enum ListKey<'condition> {
     Id(&'condition CryptoHash),
     Height(BlockHeight),

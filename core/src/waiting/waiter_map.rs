@@ -19,7 +19,7 @@ use crate::status::WaitCondition;
 /// Handles of removed requests that may remain in the queue of wake-ups: 8 KiB
 const MAX_STALE_WAKEUPS: usize = 1024;
 
-/// What a request waits for
+/// The event that a request waits for
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a condition, and when it was unmet")]
 pub struct WaitKey {
@@ -309,7 +309,7 @@ impl<T> WaiterMap<T> {
         true
     }
 
-    /// Takes in what a block changed, after its commit, and wakes the requests that it affects
+    /// Handles the changes of a block, after its commit, and wakes the requests that it affects
     ///
     /// Costs O(changes + woken requests). An update of the newest generation does nothing. An
     /// update that does not continue the newest generation means that one was missed, and wakes all

@@ -19,7 +19,7 @@ use crate::status::{
 
 /// A type of argument
 pub trait Parameter: Copy {
-    /// What the function body gets
+    /// The value that the function body gets
     type Checked<'call>;
 
     /// Zeroes an output

@@ -1,4 +1,4 @@
-//! What a configuration demands of a transaction before any state is looked at.
+//! The rules of a configuration for a transaction, as far as no state is needed.
 //!
 //! The rules, their order and their errors are those of node 2.14: first the actions, then the
 //! version of the transaction, then its size. The signature comes after them and is checked

@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind};
 /// Maximum number of light headers of a proof: about ten minutes of a network, and 650 kB of JSON
 pub const MAX_PROOF_HEADERS: usize = 1_000;
 
-/// What a client knows before it reads an answer, from where it trusts
+/// The facts that a client trusts before it reads an answer
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the two hashes that a proof is between")]
 pub struct KnownHashes {
@@ -29,7 +29,7 @@ pub struct KnownHashes {
     pub block: CryptoHash,
 }
 
-/// What is proven about a transaction
+/// The proven facts about a transaction
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenAnswer {
@@ -187,7 +187,7 @@ impl Index {
     }
 }
 
-/// What is read of an answer
+/// The members of an answer that are read
 #[derive(Default)]
 struct Answer<'t> {
     outcomes: Vec<AnswerOutcome<'t>>,

@@ -1,4 +1,4 @@
-//! What is proven about a transaction, as JSON for hosts in other languages.
+//! The proven facts about a transaction, as JSON for hosts in other languages.
 //!
 //! Proven values are in `outcomes` and in the members before it; what is not proven is only named,
 //! in `unproven_outcomes` and `unprovable`. The members are those of [`ProvenAnswer`], in a fixed

@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind};
 /// about ten
 const MAX_CHUNKS: usize = 4_096;
 
-/// What the check of a block message found
+/// The findings of the check of a block message
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlockCheck {

@@ -1,4 +1,4 @@
-//! What of the headers of chunks the header of their block contains.
+//! The parts of chunk headers that the header of their block contains.
 //!
 //! A block has one chunk header for each shard, in the order of the shard layout: that of its new
 //! chunk, or again that of the newest chunk before it. The block's header has a root over each of

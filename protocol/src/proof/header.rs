@@ -236,7 +236,7 @@ impl BlockHeaderView {
         }
     }
 
-    /// What light clients read, with the hash of the other members as this version encodes them
+    /// The members that light clients read, with the hash of the others as this version has them
     fn light_header_of(&self, version: HeaderVersion) -> LightHeader {
         LightHeader {
             prev_hash: self.prev_hash,

@@ -1,4 +1,4 @@
-//! What light clients read of a block's header.
+//! The members of a block's header that light clients read.
 //!
 //! The hash of a block covers the hash of its parent, the hash of most members of its header, and
 //! the eight members here. So a chain of these headers, 272 bytes each, leads from a block to any

@@ -13,7 +13,7 @@ use super::outcome::{PartialExecutionOutcome, PartialExecutionStatus};
 use crate::codec::json::{Number, ReadError, Reader, Scalar};
 use crate::primitives::{Balance, Bytes, CryptoHash, Gas, ParseError, ShardId};
 
-/// What is read of a message
+/// The members of a message that are read
 pub(super) struct Message<'t> {
     /// The text of the block's header
     pub(super) header: &'t str,

@@ -1,4 +1,4 @@
-//! What the transaction reader does with the values it reads: builds them, or only checks them.
+//! The use of the values that the transaction reader reads: to build them, or only to check them.
 //!
 //! Both return the same errors. Values are built by closures, which the checking reader never
 //! calls, so it does not allocate.

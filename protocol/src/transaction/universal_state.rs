@@ -20,7 +20,7 @@ const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The tag of the hash of a public key of ML-DSA-65
 const ML_DSA_65_HASH: u8 = 3;
 
-/// What the initial state of a universal account contains, in the order of the encoding
+/// The initial state of a universal account, in the order of the encoding
 #[derive(Debug)]
 pub(crate) struct UniversalState<'a> {
     /// Storage keys and their values

@@ -25,7 +25,7 @@ pub(crate) struct CopyOnWrite {
     written: Mutex<Written>,
 }
 
-/// What differs from the file
+/// The pages that differ from the file
 #[derive(Debug)]
 struct Written {
     len: u64,

@@ -23,10 +23,10 @@ use crate::{OpenError, OpenErrorKind, Options, RedbSnapshot, RedbStorage, file};
 /// Bytes of rows that one commit of a copy writes: 16 MiB, whose two `fsync`s are no longer felt
 const COPY_BATCH_BYTES: usize = 16 << 20;
 
-/// What [`RedbSnapshot::for_each_row`] calls
+/// The callback of [`RedbSnapshot::for_each_row`]
 pub type RowVisitor<'visit> = dyn FnMut(Result<(Key, &[u8]), Error>) -> Result<(), Error> + 'visit;
 
-/// What [`RedbSnapshot::verify_table`] calls with the bytes of each row
+/// The callback of [`RedbSnapshot::verify_table`], with the bytes of each row
 pub type VerifyProgress<'progress> = dyn FnMut(u64) -> Result<(), Error> + 'progress;
 
 /// The size of a table in a file

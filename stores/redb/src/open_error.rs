@@ -34,7 +34,7 @@ impl OpenErrorKind {
         }
     }
 
-    /// What a user can do
+    /// The remedy for a user
     const fn advice(self) -> &'static str {
         match self {
             Self::NotAStorage => "choose another path, or move the file away",

@@ -26,7 +26,7 @@ use crate::storage::rows::BlockPoint;
 use crate::views::TypeMismatches;
 use crate::views::schema::{self, HasSchema as _, Repairs, Schema};
 
-/// What a pass over a message does
+/// The purpose of a pass over a message
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Pass {
     /// Reads members in the order of the text; fails if the order may matter

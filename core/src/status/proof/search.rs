@@ -54,7 +54,7 @@ pub(super) struct Search {
     last: u64,
     /// The last number whose hash is among those that were requested
     window_end: u64,
-    /// Whether the chain goes on after the last one
+    /// Whether the chain continues after the last one
     is_cut: bool,
     needs: Needs,
     keys: Vec<Key>,
@@ -428,7 +428,7 @@ fn missing_block() -> Error {
     Error::new(ErrorKind::Corrupt, "a canonical block is missing")
 }
 
-/// The error that what the proof needs of a block is not there
+/// The error for a block without the rows that the proof needs
 fn unproven(hash: CryptoHash, detail: &str) -> Error {
     Error::new(ErrorKind::Usage, detail).at(format_args!("block {hash}"))
 }

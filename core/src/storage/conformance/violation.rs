@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::storage::Key;
 
-/// What the engine requires of a storage
+/// A requirement of the engine on a storage
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Requirement {
@@ -144,7 +144,7 @@ impl<R: Copy> Violation<R> {
         self.key.as_ref()
     }
 
-    /// What was expected and what was found
+    /// The expected and the found value
     pub fn detail(&self) -> &str {
         &self.detail
     }

@@ -96,7 +96,7 @@ pub struct BlockRecord {
     pub last_near_final: CryptoHash,
     /// `latest_protocol_version` of its header
     pub protocol_version: u32,
-    /// What proves the outcomes that it confirms
+    /// The proof of the outcomes that it confirms
     pub proof: BlockProof,
     /// Its ordinal in the canonical chain; `None` for a fork block
     pub ordinal: Option<u64>,

@@ -56,10 +56,10 @@ pub struct ChainRecord {
     pub epochs: Vec<EpochStart>,
     /// The fork blocks, lowest first
     pub fork_blocks: Vec<BlockPoint>,
-    /// The height from which on every canonical block was taken in: the parent of each block above
+    /// The height from which on every canonical block was imported: the parent of each block above
     /// it was in the storage, and no row of these blocks is pruned
     pub complete_from: BlockHeight,
-    /// Whether the head was final as soon as it was taken in: the rule of finality of its import
+    /// Whether the head was final as soon as it was imported: the rule of finality of its import
     pub all_final: bool,
 }
 

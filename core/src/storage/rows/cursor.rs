@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind};
 pub(crate) enum DecodeError {
     /// It has this layout version, which this release does not read
     Version(u8),
-    /// What is wrong, and at which byte
+    /// The error and the byte at which it is
     Corrupt(&'static str, usize),
 }
 

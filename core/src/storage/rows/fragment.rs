@@ -217,7 +217,7 @@ impl<'row> OutcomeRecord<'row> {
 /// The status tag of an outcome that is in the row of a finalized transaction
 const FINALIZED: u8 = 4;
 
-/// What a row of [`Table::Outcomes`] holds
+/// The content of a row of [`Table::Outcomes`]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the layout of a row is closed by its version")]
 pub enum OutcomeRow<'row> {

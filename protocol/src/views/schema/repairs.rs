@@ -27,7 +27,7 @@ pub struct TypeMismatches {
     pub first: Option<Error>,
 }
 
-/// What a check found that does not have the form that a node writes
+/// The findings of a check that do not have the form that a node writes
 #[derive(Debug)]
 pub struct Repairs {
     strict: bool,
@@ -78,7 +78,7 @@ impl Repairs {
         Some(repaired)
     }
 
-    /// Whether something was taken in as it came
+    /// Whether something was imported as it came
     #[inline]
     pub const fn has_mismatches(&self) -> bool {
         self.type_mismatches > 0
