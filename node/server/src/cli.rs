@@ -183,10 +183,6 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NUMBER", default_value = "50", value_parser = up_to_a_million)]
     #[arg(help_heading = REQUESTS)]
     pub(crate) max_batch: usize,
-    /// Maximum length of a request id in bytes
-    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = up_to_a_million)]
-    #[arg(help_heading = REQUESTS)]
-    pub(crate) max_id_bytes: usize,
     /// Maximum number of connections [default: open files - 100]
     ///
     /// The default is 100 fewer than the files that the process may open, at most 65536.

@@ -150,7 +150,6 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         .with_timeout_cause(args.timeout_cause)
         .with_unknown(args.unknown)
         .with_max_batch(args.max_batch)
-        .with_max_id_bytes(args.max_id_bytes)
         .with_track_shards(args.feed.track_shards);
     let store = stored.open_store()?;
     start_losses::record(&store, &losses)?;

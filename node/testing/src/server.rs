@@ -25,6 +25,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(120);
 pub fn is_supported(vector: &Vector, fixture: &Fixture) -> bool {
     !matches!(vector.wait, Wait::Blocks(_))
         && vector.max_batch.is_none()
+        && vector.max_id_bytes.is_none()
         && vector.max_receipts.is_none()
         && !fixture.blocks.is_empty()
 }
@@ -40,9 +41,6 @@ pub fn flags(vector: &Vector) -> Vec<String> {
     }
     if let Some(max_waiting) = vector.max_waiting {
         flags.push(format!("--max-waiting={max_waiting}"));
-    }
-    if let Some(max_id_bytes) = vector.max_id_bytes {
-        flags.push(format!("--max-id-bytes={max_id_bytes}"));
     }
     flags
 }

@@ -102,16 +102,17 @@ fn compressed_bodies_are_rejected() {
 }
 
 #[test]
-fn batches_and_ids_have_limits_that_can_be_set() {
-    let server = Server::with_blocks(&["--max-batch", "2", "--max-id-bytes", "4"]);
+fn batches_and_ids_have_limits() {
+    let server = Server::with_blocks(&["--max-batch", "2"]);
     let batch =
         |count: usize| format!("[{}]", vec![small().replace("\"t\"", "1"); count].join(","));
     assert_eq!(server.post("/", &batch(2)).json().as_array().map(Vec::len), Some(2));
     let error = server.post("/", &batch(3)).json();
     assert_eq!(error["error"]["data"], "request: batch of 3 requests, the limit is 2");
-    assert_eq!(server.post("/", &small().replace("\"t\"", "1234")).json()["id"], 1234);
-    let error = server.post("/", &small().replace("\"t\"", "12345")).json();
-    assert_eq!(error["error"]["data"], "request.id: 5 bytes, the limit is 4");
+    let with_id = |length| small().replace("\"t\"", &format!("\"{}\"", "t".repeat(length)));
+    assert_eq!(server.post("/", &with_id(1022)).json()["id"].as_str().map(str::len), Some(1022));
+    let error = server.post("/", &with_id(1023)).json();
+    assert_eq!(error["error"]["data"], "request.id: 1025 bytes, the limit is 1024");
 }
 
 #[test]
