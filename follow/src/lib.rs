@@ -64,6 +64,7 @@ mod event;
 mod feed;
 mod follower;
 mod message;
+pub mod neardata;
 mod orphans;
 mod position;
 mod recent;

@@ -1,17 +1,14 @@
 //! A feed with the URLs of neardata, over HTTP.
 //!
-//! Says which URL has what, and what a status means; caches are passed by a header and by a query
-//! that no cache has seen.
+//! Caches are passed by a header and by a query that no cache has seen.
 
 mod archive;
 
-use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use milepost::primitives::BlockHeight;
-use milepost_follow::{
-    Ask, BlockRequest, FeedSettings, Finality, Response, SourceError, SourceErrorKind,
-};
+use milepost_follow::neardata::{Get, interpret};
+use milepost_follow::{Ask, FeedSettings, Response, SourceError, SourceErrorKind};
 
 use crate::http::{Address, Client, HttpResponse, Token};
 use crate::source::{Pace, Source};
@@ -64,25 +61,25 @@ impl NearData {
         self.client.requests()
     }
 
-    async fn fetch(
-        &self,
-        path: &str,
-        bypass_caches: bool,
-        pace: &Pace,
-    ) -> Result<Response, SourceError> {
-        let path = if bypass_caches {
-            // Unique across restarts as well, as far as the clock is.
-            let time = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-            format!("{path}?fresh={time}-{}", self.bypassed.fetch_add(1, Relaxed))
-        } else {
-            path.to_owned()
-        };
-        let response = self.client.fetch(&path, bypass_caches, pace).await?;
-        interpret(response).map_err(|mut error| {
-            let path = path.split('?').next().unwrap_or_default();
-            error.detail = format!("{path}: {}", error.detail);
-            error
-        })
+    async fn fetch(&self, get: &Get, pace: &Pace) -> Result<Response, SourceError> {
+        let mut response = Response::Absent { newest: None };
+        for path in &get.paths {
+            let query = if get.bypass_caches {
+                // Unique across restarts as well, as far as the clock is.
+                let time = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+                format!("?fresh={time}-{}", self.bypassed.fetch_add(1, Relaxed))
+            } else {
+                String::new()
+            };
+            let target = format!("{path}{query}");
+            let fetched = self.client.fetch(&target, get.bypass_caches, pace).await?;
+            let HttpResponse { status, body, retry_after } = fetched;
+            response = interpret(path, status, body, retry_after);
+            if status != 404 {
+                break;
+            }
+        }
+        Ok(response)
     }
 
     async fn archive(&self, first: BlockHeight, pace: &Pace) -> Result<Response, SourceError> {
@@ -121,75 +118,17 @@ fn archive_address(feed: &Address, height: BlockHeight, path: &str) -> String {
     format!("https://a{part}.{MAINNET_HOST}{path}")
 }
 
-/// What a response says
-fn interpret(response: HttpResponse) -> Result<Response, SourceError> {
-    let HttpResponse { status, body, retry_after } = response;
-    // The type of a 404, or some other text that explains the status.
-    let said = || -> String {
-        let text = String::from_utf8_lossy(&body);
-        text.chars().filter(|mark| !mark.is_control()).take(200).collect()
-    };
-    let error = |kind, what: &dyn fmt::Display| {
-        SourceError::new(kind, what).with_status(status).with_retry_after(retry_after)
-    };
-    match status {
-        200 if body.trim_ascii() == b"null" => Ok(Response::Absent { newest: None }),
-        200 if body.trim_ascii_start().starts_with(b"<") => {
-            Err(error(SourceErrorKind::Temporary, &"HTML in place of a block"))
-        }
-        200 => Ok(Response::Message(body)),
-        401 => {
-            Err(error(SourceErrorKind::PermissionDenied, &"the feed refuses the token (HTTP 401)"))
-        }
-        403 => Err(error(
-            SourceErrorKind::PermissionDenied,
-            &"the feed refuses this client (HTTP 403)",
-        )),
-        404 => match said() {
-            text if text.contains("BLOCK_HEIGHT_TOO_HIGH") => {
-                Err(error(SourceErrorKind::TooHigh, &"above the newest block of the feed"))
-            }
-            text if text.contains("BLOCK_HEIGHT_TOO_LOW") => {
-                Err(error(SourceErrorKind::TooLow, &"below the first block of the feed"))
-            }
-            text if text.contains("BLOCK_DOES_NOT_EXIST") => Ok(Response::Absent { newest: None }),
-            text => Err(error(SourceErrorKind::Temporary, &format!("HTTP 404 {text}"))),
-        },
-        _ => Err(error(SourceErrorKind::Temporary, &format!("HTTP {status} {}", said()))),
-    }
-}
-
 impl Source for NearData {
     fn settings(&self) -> FeedSettings {
         FeedSettings::default().with_requests_per_minute(self.requests_per_minute).with_archives()
     }
 
     async fn answer(&self, ask: Ask, pace: &Pace) -> Result<Response, SourceError> {
-        match ask {
-            Ask::Block(BlockRequest { height, finality, bypass_caches, .. }) => {
-                let endpoint = match finality {
-                    Finality::Optimistic => "block_opt",
-                    Finality::Final => "block",
-                };
-                self.fetch(&format!("/v0/{endpoint}/{height}"), bypass_caches, pace).await
-            }
-            Ask::Archive(first) => self.archive(first, pace).await,
-            // The redirect to the block is cached for a day by some caches.
-            Ask::LastFinal => self.fetch("/v0/last_block/final", true, pace).await,
-            Ask::Head(finality) => {
-                let name = match finality {
-                    Finality::Optimistic => "optimistic",
-                    Finality::Final => "final",
-                };
-                let path = format!("/v0/last_block/{name}");
-                match self.fetch(&format!("{path}/headers"), true, pace).await {
-                    // A server with these URLs need not have this one.
-                    Err(error) if error.status == Some(404) => self.fetch(&path, true, pace).await,
-                    result => result,
-                }
-            }
-            Ask::ChainId => Ok(Response::ChainId(None)),
-            Ask::BlockByHash(_) => Ok(Response::Absent { newest: None }),
+        match (ask, Get::new(ask)) {
+            (_, Some(get)) => self.fetch(&get, pace).await,
+            (Ask::Archive(first), None) => self.archive(first, pace).await,
+            (Ask::ChainId, None) => Ok(Response::ChainId(None)),
+            (_, None) => Ok(Response::Absent { newest: None }),
         }
     }
 }
@@ -206,26 +145,5 @@ mod tests {
         };
         assert_eq!(archive("mainnet"), "https://a2.mainnet.neardata.xyz/raw/x.tgz");
         assert_eq!(archive("testnet"), "https://testnet.neardata.xyz/raw/x.tgz");
-    }
-
-    fn of(status: u16, body: &str) -> Result<Response, SourceErrorKind> {
-        let response = HttpResponse { status, body: body.into(), retry_after: None };
-        interpret(response).map_err(|error| error.kind)
-    }
-
-    #[test]
-    fn a_status_decides_what_is_done() {
-        let typed = |name| format!(r#"{{"error":"x","type":"{name}"}}"#);
-        assert_eq!(of(200, " null\n"), Ok(Response::Absent { newest: None }));
-        assert_eq!(of(200, "{}"), Ok(Response::Message(b"{}".to_vec())));
-        assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_HIGH")), Err(SourceErrorKind::TooHigh));
-        assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_LOW")), Err(SourceErrorKind::TooLow));
-        assert_eq!(of(404, &typed("BLOCK_DOES_NOT_EXIST")), Ok(Response::Absent { newest: None }));
-        assert_eq!(of(404, "<html>"), Err(SourceErrorKind::Temporary));
-        assert_eq!(of(200, "\n<!doctype html>"), Err(SourceErrorKind::Temporary));
-        assert_eq!(of(401, ""), Err(SourceErrorKind::PermissionDenied));
-        for status in [400, 429, 500, 502, 503] {
-            assert_eq!(of(status, ""), Err(SourceErrorKind::Temporary));
-        }
     }
 }
