@@ -7,11 +7,11 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use milepost::codec::json::{ReadError, Reader};
 use milepost::config::TrackedShards;
 use milepost::import::check_complete;
-use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost::primitives::{BlockHeight, CryptoHash, ParseError};
 use milepost::storage::BlockPoint;
-use serde::Deserialize;
 
 /// A block of a feed
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,38 +33,6 @@ pub struct FeedBlock {
     pub message: Vec<u8>,
 }
 
-#[derive(Deserialize)]
-struct Message<'text> {
-    #[serde(borrow)]
-    block: Block<'text>,
-}
-
-/// A block, or a message with one
-#[derive(Deserialize)]
-struct Head<'text> {
-    #[serde(borrow)]
-    header: Option<Header<'text>>,
-    #[serde(borrow)]
-    block: Option<Block<'text>>,
-}
-
-#[derive(Deserialize)]
-struct Block<'text> {
-    #[serde(borrow)]
-    header: Header<'text>,
-}
-
-#[derive(Deserialize)]
-struct Header<'text> {
-    height: BlockHeight,
-    hash: &'text str,
-    prev_hash: &'text str,
-    prev_height: Option<BlockHeight>,
-    last_final_block: Option<&'text str>,
-    timestamp_nanosec: Option<&'text str>,
-    timestamp: Option<u64>,
-}
-
 /// The text of the message
 impl AsRef<[u8]> for FeedBlock {
     fn as_ref(&self) -> &[u8] {
@@ -79,9 +47,10 @@ impl FeedBlock {
     ///
     /// What is missing: the text is no block message, or lacks a shard or a chunk.
     pub fn read(message: Vec<u8>, tracked_shards: TrackedShards) -> Result<Self, String> {
-        let parsed: Message<'_> =
-            serde_json::from_slice(&message).map_err(|error| format!("block message: {error}"))?;
-        let mut block = parsed.block.header.read()?;
+        let mut block = read_text(&message, &mut |reader| {
+            let [block] = reader.members(["block"], "a block message")?;
+            read_block(&mut reader.required(block, "block")?)
+        })?;
         check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
         block.message = message;
         Ok(block)
@@ -89,45 +58,91 @@ impl FeedBlock {
 
     /// Reads the header of a block message, or of its member `block` alone; the text is not kept
     pub(crate) fn read_header(text: &[u8]) -> Result<Self, String> {
-        let parsed: Head<'_> =
-            serde_json::from_slice(text).map_err(|error| format!("block: {error}"))?;
-        let header = parsed.header.or(parsed.block.map(|block| block.header));
-        header.ok_or("block: no header")?.read()
+        read_text(text, &mut |reader| {
+            let [header, block] = reader.members(["header", "block"], "a block")?;
+            match block {
+                Some(mut block) if header.is_none() => read_block(&mut block),
+                _ => read_header(&mut reader.required(header, "header")?),
+            }
+        })
     }
 }
 
-impl Header<'_> {
-    /// The block of this header, without a message
-    fn read(&self) -> Result<FeedBlock, String> {
-        let hash = |name: &str, text: &str| {
-            text.parse::<CryptoHash>().map_err(|error| format!("block.header.{name}: {error}"))
-        };
-        let last_final = self.last_final_block.map(|text| hash("last_final_block", text));
-        let last_final = last_final.transpose()?.filter(|hash| *hash != CryptoHash::ZERO);
-        let block = BlockPoint { height: self.height, hash: hash("hash", self.hash)? };
-        let prev_hash = hash("prev_hash", self.prev_hash)?;
-        let timestamp = self.timestamp_nanosec.and_then(|text| text.parse().ok());
-        let timestamp_nanos = timestamp.or(self.timestamp).unwrap_or_default();
+/// Reads a text that is one JSON value; errors have their path
+fn read_text(
+    text: &[u8],
+    read: &mut dyn FnMut(&mut Reader<'_>) -> Result<FeedBlock, ReadError>,
+) -> Result<FeedBlock, String> {
+    let text = str::from_utf8(text).map_err(|error| format!("block message: {error}"))?;
+    let mut reader = Reader::new(text);
+    let block = read(&mut reader).and_then(|block| reader.end().map(|()| block));
+    block.map_err(|error| format!("block message: {}", error.into_error(text)))
+}
+
+fn read_block(block: &mut Reader<'_>) -> Result<FeedBlock, ReadError> {
+    let [header] = block.members(["header"], "a block")?;
+    read_header(&mut block.required(header, "header")?)
+}
+
+/// The block of a header, without a message
+fn read_header(header: &mut Reader<'_>) -> Result<FeedBlock, ReadError> {
+    let names = [
+        "height",
+        "hash",
+        "prev_hash",
+        "prev_height",
+        "last_final_block",
+        "timestamp_nanosec",
+        "timestamp",
+    ];
+    let [height, hash, prev_hash, prev_height, last_final, nanoseconds, timestamp] =
+        header.members(names, "a block header")?;
+    let height = number(&mut header.required(height, "height")?)?;
+    let hash = hash_of(&mut header.required(hash, "hash")?)?;
+    let prev_hash = hash_of(&mut header.required(prev_hash, "prev_hash")?)?;
+    let last_final = optional(last_final, hash_of)?.filter(|hash| *hash != CryptoHash::ZERO);
+    let nanoseconds = optional(nanoseconds, |reader| Ok(reader.text("a string")?.parse().ok()))?;
+    let timestamp = optional(timestamp, number)?;
+    let timestamp_nanos = nanoseconds.flatten().or(timestamp).unwrap_or_default();
+    let read_prev_height = |reader: &mut Reader<'_>| {
+        let prev_height = number(reader)?;
         // The first block of a chain has no parent; a node writes the height 0 there.
-        let prev_height = self.prev_height.filter(|_| prev_hash != CryptoHash::ZERO);
-        if let Some(prev_height) = prev_height
-            && prev_height >= block.height
-        {
-            return Err(format!(
-                "block.header.prev_height: {prev_height} is not below the height {}",
-                block.height
-            ));
+        if prev_hash == CryptoHash::ZERO {
+            return Ok(None);
         }
-        Ok(FeedBlock {
-            block,
-            prev_hash,
-            prev_height,
-            last_final,
-            timestamp_nanos,
-            feed: 0,
-            message: Vec::new(),
-        })
-    }
+        if prev_height >= height {
+            let detail = format!("{prev_height} is not below the height {height}");
+            return Err(reader.schema_error(detail));
+        }
+        Ok(Some(prev_height))
+    };
+    Ok(FeedBlock {
+        block: BlockPoint { height, hash },
+        prev_hash,
+        prev_height: optional(prev_height, read_prev_height)?.flatten(),
+        last_final,
+        timestamp_nanos,
+        feed: 0,
+        message: Vec::new(),
+    })
+}
+
+fn number(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
+    reader.unsigned(u64::MAX, "u64")
+}
+
+fn hash_of(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
+    let text = reader.text("a hash")?;
+    text.parse().map_err(|error: ParseError| reader.schema_error(error))
+}
+
+/// A member that may be absent or `null`
+fn optional<T>(
+    found: Option<Reader<'_>>,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, ReadError>,
+) -> Result<Option<T>, ReadError> {
+    let Some(mut reader) = found else { return Ok(None) };
+    if reader.null()? { Ok(None) } else { read(&mut reader).map(Some) }
 }
 
 #[cfg(test)]

@@ -4,4 +4,4 @@ mod chain;
 mod feed;
 mod simulation;
 
-use {milepost_practice as _, serde as _, serde_json as _};
+use {milepost_practice as _, serde_json as _};
