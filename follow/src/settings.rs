@@ -17,6 +17,7 @@ pub struct Settings {
     pub(crate) frozen_after: u64,
     pub(crate) return_after: u64,
     pub(crate) start_margin: u64,
+    pub(crate) max_catch_up: u64,
     pub(crate) skip: Option<BlockHeight>,
     pub(crate) track_shards: TrackedShards,
     pub(crate) chain_id: Option<String>,
@@ -68,6 +69,16 @@ impl Settings {
         self
     }
 
+    /// The number of heights behind the last final block of the feed up to which a stored chain is
+    /// continued; any by default
+    ///
+    /// One that is further behind is left: the chain begins anew, as without one, with a gap.
+    #[must_use]
+    pub const fn with_max_catch_up(mut self, heights: u64) -> Self {
+        self.max_catch_up = heights;
+        self
+    }
+
     /// A height that no feed has any more: its child is handed out without it; none by default
     ///
     /// For the engine, the complete heights end before it and begin anew after it.
@@ -108,6 +119,7 @@ impl Default for Settings {
             frozen_after: 30_000,
             return_after: 300_000,
             start_margin: 0,
+            max_catch_up: u64::MAX,
             skip: None,
             track_shards: TrackedShards::ALL,
             chain_id: None,

@@ -28,7 +28,9 @@ impl Follower {
             self.anchor = Some(block.block);
             self.feeds[feed].identity = Identity::SameChain;
         }
-        if let (Start::Resume, Some(StoredChain { head, last_final })) = (self.start, self.stored) {
+        if let (Start::Resume, Some(StoredChain { head, last_final })) = (self.start, self.stored)
+            && height.saturating_sub(head.height) <= self.settings.max_catch_up
+        {
             self.chain = Recent::of_stored(head, last_final);
             self.newest = head.height;
             self.take_up(head.height.saturating_add(1), height);
@@ -150,5 +152,55 @@ impl Follower {
             );
             self.refuse_chain(index, detail, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::iter;
+
+    use milepost_practice::{Practice, Settings as ChainSettings};
+
+    use super::*;
+    use crate::request::Response;
+    use crate::settings::{FeedSettings, Settings};
+
+    #[test]
+    fn a_stored_chain_that_is_too_far_behind_is_left() {
+        let mut practice = Practice::new(ChainSettings::demo(1));
+        let chain: Vec<_> = iter::repeat_with(|| practice.next_message()).take(200).collect();
+        let point =
+            |index: usize| BlockPoint { height: chain[index].height, hash: chain[index].hash };
+        let (head, newest) = (point(20), point(199).height);
+        let first_block = |max_catch_up| {
+            let settings =
+                Settings::default().with_start_margin(30).with_max_catch_up(max_catch_up);
+            let stored = StoredChain { head, last_final: point(17) };
+            let feeds = [FeedSettings::default()];
+            let mut follower = Follower::new(&feeds, Start::Resume, Some(stored), settings, 0);
+            let mut now = 0;
+            loop {
+                while let Some(request) = follower.poll_request(now) {
+                    let found = match request.ask {
+                        Ask::Block(request) => chain.iter().find(|it| it.height == request.height),
+                        _ => chain.last(),
+                    };
+                    let response = match found {
+                        Some(block) => Response::Message(block.json.clone()),
+                        None => Response::Absent { newest: None },
+                    };
+                    follower.handle_response(request.id, response, now);
+                }
+                if let Some(block) = follower.poll_block() {
+                    return block.block.height;
+                }
+                now = follower.poll_timeout();
+                follower.handle_timeout(now);
+            }
+        };
+        let behind = newest - head.height;
+        assert_eq!(first_block(behind), point(21).height);
+        assert!((newest - 30..newest).contains(&first_block(behind - 1)));
     }
 }
