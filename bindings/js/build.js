@@ -1,5 +1,5 @@
 // Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of
-// the modules beside it in `build/verifier` and `build/kit`.
+// the modules beside it in `build/verifier`, `build/follow` and `build/kit`.
 //
 // Optimizes the modules, bundles the sources of each folder into one ES module and one CommonJS
 // module, and writes the entries, which differ in how they load the engine.
@@ -19,12 +19,12 @@ copyFileSync(here("../../core/blocks.jsonl"), here("dist/blocks.jsonl"));
 
 // Only tests load modules of a development build, which is slow to optimize.
 const write = process.env.MILEPOST_UNOPTIMIZED ? copyFileSync : optimize;
-const MODULES = { milepost: "build", verifier: "build/verifier", kit: "build/kit" };
+const MODULES = { milepost: "build", verifier: "build/verifier", follow: "build/follow", kit: "build/kit" };
 await Promise.all(
   Object.entries(MODULES).map(([name, folder]) => write(here(`${folder}/module.wasm`), here(`dist/${name}.wasm`))),
 );
 // Programs for Node.js have the modules in their scripts, so a bundle needs no file beside it.
-for (const name of ["milepost", "verifier"]) {
+for (const name of ["milepost", "verifier", "follow"]) {
   const bytes = gzipSync(readFileSync(here(`dist/${name}.wasm`)), { level: 9 });
   writeFileSync(here(`dist/${name}.wasm.cjs`), `module.exports = "${bytes.toString("base64")}";\n`);
 }
@@ -77,9 +77,10 @@ const names = (await bundle("esm", "js", modules, split))
   .filter((name) => !["setLoader", "internal"].includes(name))
   .sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
-const followNames = (await bundles("follow")).join(", ");
 const archiveNames = (await bundles("archive")).join(", ");
-const kitNames = (await bundles("kit")).filter((name) => name !== "setKitLoader").join(", ");
+const [followNames, kitNames] = await Promise.all(
+  ["follow", "kit"].map(async (name) => (await bundles(name)).filter((name) => !name.endsWith("Loader")).join(", ")),
+);
 
 /** What the client exports besides itself */
 const CLIENT =
@@ -145,11 +146,6 @@ export const { Client, connect, ${CLIENT} } = client;
   "slim.js": `export { ${without()} } from "./core.js";
 `,
   // Shares the classes of CommonJS in Node.js.
-  "follow-node.js": `import entry from "./follow.cjs";
-
-export const { ${followNames} } = entry;
-`,
-  // Share the classes of CommonJS in Node.js.
   "archive-node.js": `import entry from "./archive.cjs";
 
 export const { ${archiveNames} } = entry;
@@ -187,6 +183,34 @@ import * as verifier from "./verifier.js";
 
 export const loadVerifier = (source = module) => verifier.loadVerifier(source);
 export const loadAnswerVerifier = (source = module) => verifier.loadAnswerVerifier(source);
+`,
+  "follow-node.cjs": `const { gunzipSync } = require("node:zlib");
+const { setFollowLoader, ...exported } = require("./follow.cjs");
+
+setFollowLoader(() => gunzipSync(Buffer.from(require("./follow.wasm.cjs"), "base64")));
+
+module.exports = exported;
+`,
+  "follow-node.js": `import { gunzipSync } from "node:zlib";
+import entry from "./follow.cjs";
+import module from "./follow.wasm.cjs";
+
+entry.setFollowLoader(() => gunzipSync(Buffer.from(module, "base64")));
+
+export const { ${followNames} } = entry;
+`,
+  "follow-web.js": `import { setFollowLoader } from "./follow.js";
+
+setFollowLoader(() => new URL("./follow.wasm", import.meta.url));
+
+export { ${followNames} } from "./follow.js";
+`,
+  "follow-workerd.js": `import module from "./follow.wasm";
+import { setFollowLoader } from "./follow.js";
+
+setFollowLoader(() => module);
+
+export { ${followNames} } from "./follow.js";
 `,
   "kit-node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");

@@ -1,17 +1,23 @@
-// Following a feed with the URLs of neardata, such as the public ones, from Node.js, a page or a
+// Following feeds with the URLs of neardata, such as the public ones, from Node.js, a page or a
 // worker: `milepost/follow`.
 
-import type { Endpoint, ImportSummary } from "./index.js";
+import type { CryptoHash, Endpoint, ImportSummary } from "./index.js";
 import type { Platform } from "./platform.js";
+import type { WasmSource } from "./slim.js";
+
+/** `mainnet` or `testnet`, or the URL of a server with the same paths, such as
+ *  `https://host/path`; plain `http` for this machine only */
+export type FeedUrl = "mainnet" | "testnet" | (string & {}) | Platform<"URL">;
 
 /** Where to follow a chain, from where on, and how */
 export interface FollowOptions {
-  /** `mainnet` or `testnet`, or the URL of a server with the same paths, such as
-   *  `https://host/path`; plain `http` for this machine only */
-  url: "mainnet" | "testnet" | (string & {}) | Platform<"URL">;
+  /** The feed, or several feeds of one chain, the preferred one first: the others are asked where
+   *  those before them fail, are behind or lack a block */
+  url: FeedUrl | readonly FeedUrl[];
   /** Where to start: after the head of the endpoint's chain (`resume`, default), with the last
    *  final block of the feed, which leaves a gap, or with the first final block at or above a
-   *  height. An empty endpoint starts `startMargin` heights before the last final block. */
+   *  height. With `resume`, an empty endpoint starts `startMargin` heights before the last final
+   *  block. */
   from?: "resume" | "final" | number;
   /** Imports no block above this height, and is done with it; default none */
   until?: number;
@@ -23,30 +29,35 @@ export interface FollowOptions {
    *  with a gap; default `Infinity`. Catching up takes single blocks, which is less than twice as
    *  fast as the chain. */
   maxCatchUp?: number;
-  /** A token, sent as `Authorization: Bearer`; the platform sends it to the host of the feed only,
-   *  and not along a redirect to another one */
+  /** A height whose block no feed has: the next block is imported without it, with a gap; default
+   *  none */
+  skip?: number;
+  /** A token, sent as `Authorization: Bearer` to the first feed; the platform sends it to the host
+   *  of the feed only, and not along a redirect to another one */
   token?: string;
-  /** Maximum number of requests in any minute; default 170, as the public feeds allow 180 for an
-   *  address */
+  /** Maximum number of requests to each feed in any minute; default 170, as the public feeds allow
+   *  180 for an address */
   requestsPerMinute?: number;
-  /** Milliseconds before the first repetition of a failed request, which double with each further
-   *  one up to `maxRetry`, less a random part; default 500 */
+  /** Milliseconds for which a feed is left alone after a failure, which double with each further one
+   *  up to `maxRetry`, less a random part; default 250 */
   retry?: number;
   /** Default 30,000 milliseconds */
   maxRetry?: number;
-  /** Milliseconds without a new block after which the feed counts as frozen; default 30,000 */
+  /** Milliseconds without a new block after which the feeds count as frozen, and all are asked for
+   *  the next block; default 30,000 */
   frozenAfter?: number;
-  /** Maximum number of blocks from the last final one on; default 1000 */
-  maxUnfinalized?: number;
   /** What requests are sent with; default the `fetch` of the platform */
   fetch?: typeof globalThis extends { fetch: infer Fetch } ? Fetch : never;
   /** Ends the following: the promise is rejected with the signal's reason */
   signal?: Platform<"AbortSignal">;
   /** Called with what happens; an error that it throws ends the following */
   onEvent?: (event: FollowEvent) => void;
+  /** The module with the rules, where the package cannot find it itself: the package has it as
+   *  `milepost/follow.wasm` */
+  source?: WasmSource;
 }
 
-/** What happens while a feed is followed */
+/** What happens while feeds are followed; `feed` is the index of a feed in `url` */
 export type FollowEvent =
   | {
       /** The endpoint has imported a block */
@@ -63,18 +74,59 @@ export type FollowEvent =
       /** Its length after decompression */
       bytes: number;
       timestamp: number | null;
+      feed: number;
     }
   | {
-      /** A request failed, and is repeated after `delay` milliseconds */
-      type: "retry";
+      /** A request failed, and is repeated at this feed or another one; this one is left alone for
+       *  `delay` milliseconds */
+      type: "failed";
       /** `null` if there was no whole response, or a malformed message */
       status: number | null;
       delay: number;
       detail: string;
+      feed: number;
     }
   | {
-      /** The parent of a block was not imported: the final chain is taken instead, from the last
-       *  final block to this height */
+      /** Another feed is asked first from now on: the one before is silent or behind, or its
+       *  requests fail, or one that comes earlier in `url` is well again */
+      type: "feedChanged";
+      feed: number;
+      from: number;
+      reason: "silent" | "behind" | "failed" | "returned";
+    }
+  | {
+      /** A feed has another chain; it is compared again each minute */
+      type: "otherChain";
+      feed: number;
+      /** The predicate of a sentence about the feed */
+      detail: string;
+    }
+  | {
+      /** No feed has had a block for half a minute that others build on */
+      type: "missing";
+      height: number;
+      hash: CryptoHash;
+    }
+  | {
+      /** The feed does not have the blocks before its last final one that were asked for: the chain
+       *  begins with the first that it has */
+      type: "startsLater";
+      asked: number;
+      first: number;
+    }
+  | {
+      /** Heights without a block, proven by the next block */
+      type: "skipped";
+      count: number;
+    }
+  | {
+      /** A block that comes next makes another branch canonical */
+      type: "reorg";
+      /** Number of blocks that leave the canonical chain */
+      depth: number;
+    }
+  | {
+      /** The parent of a block was not imported, and is asked for */
       type: "linkBroken";
       height: number;
     }
@@ -85,39 +137,41 @@ export type FollowEvent =
       until: number;
     }
   | {
-      /** The feed has had no new block for this number of milliseconds; once until there is one */
+      /** No feed has had a new block for this number of milliseconds; once until there is one */
       type: "frozen";
       silence: number;
     }
   | {
-      /** There is a new block after the feed was frozen */
+      /** There is a new block after the feeds were frozen */
       type: "thawed";
     };
 
 /**
- * Imports the blocks of a feed into an endpoint, each after its parent, until `until` is reached or
+ * Imports the blocks of feeds into an endpoint, each after its parent, until `until` is reached or
  * the signal is aborted. Only one run may import into an endpoint at a time.
  *
- * What the feed says is not believed before the chain confirms it: a height has no block when the
+ * What a feed says is not believed before the chain confirms it: a height has no block when the
  * next block names its parent below it, a block is final when the headers above it say so, and a
  * message that is cut off, malformed or incomplete is fetched again, past caches. A block whose
- * parent is unknown is left aside, and the final chain is taken instead. Other failures are
- * repeated, with growing waits.
+ * parent is unknown waits for it, and a block that the endpoint refuses is asked for again. Feeds
+ * that fail are asked again, with growing waits, for as long as it takes.
  *
  * Reading a message of mainnet takes some tens of milliseconds: a page stays fluent if it follows
  * in a worker.
  *
- * @throws {FollowError} Only a person can repair it.
- * @throws {BlockError} The endpoint refuses a block.
+ * @throws {FollowError} No feed can serve the first block, for a reason that only a person can
+ *   repair.
+ * @throws {BlockError} The endpoint refuses the first block of its chain.
  * @throws {StorageError} The storage of the endpoint failed.
+ * @throws {UsageError} An option is wrong, or the module cannot be loaded.
  */
 export function follow(endpoint: Pick<Endpoint, "chainStatus" | "handleBlock">, options: FollowOptions): Promise<void>;
 
-/** The feed contradicts what was final or is of another chain, lacks a block, refuses this client,
- *  keeps sending bad messages, or has more blocks without a final one than a sound chain */
-export type FollowErrorKind = "contradiction" | "missing" | "permission-denied" | "message" | "unfinalized";
+/** Each feed is of another chain than the endpoint or than the first, lacks a block, refuses this
+ *  client, or keeps sending bad messages */
+export type FollowErrorKind = "other-chain" | "missing" | "permission-denied" | "message";
 
-/** Why following ended; to repeat it does not help */
+/** Why following ended before its first block; to repeat it does not help */
 export class FollowError extends Error {
   private constructor();
   readonly name: string;

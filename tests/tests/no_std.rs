@@ -88,8 +88,9 @@ fn wasm_bindgen_and_its_command_have_the_same_version() {
         dependency["req"].as_str().expect("a requirement").to_owned()
     };
     let version = requirement("milepost-wasm", "wasm-bindgen");
-    assert_eq!(version, requirement("milepost-wasm-kit", "wasm-bindgen"));
-    assert_eq!(version, requirement("milepost-wasm-verifier", "wasm-bindgen"));
+    for module in ["milepost-wasm-follow", "milepost-wasm-kit", "milepost-wasm-verifier"] {
+        assert_eq!(version, requirement(module, "wasm-bindgen"));
+    }
     assert!(version.starts_with('='), "wasm-bindgen {version} is not pinned");
     assert_eq!(version, requirement("xtask-generate", "wasm-bindgen-cli-support"));
 }

@@ -33,10 +33,12 @@ impl Module {
     }
 }
 
-/// The engine, what checks blocks and answers, and the conformance kit for development
-const MODULES: [Module; 3] = [
+/// The engine, what checks blocks and answers, what follows feeds, and the conformance kit for
+/// development
+const MODULES: [Module; 4] = [
     Module::new("milepost-wasm", "", "build"),
     Module::new("milepost-wasm-verifier", "", "build/verifier"),
+    Module::new("milepost-wasm-follow", "", "build/follow"),
     Module::new("milepost-wasm-kit", "", "build/kit"),
 ];
 /// The module of the page, which checks answers alone

@@ -66,7 +66,7 @@ const CHECKS: &[Check] = &[
     check("gate", Change, 2, "gate", "protocol/ core/ benches/",
         "instructions of ten hot paths, within 3 %",
         Function(gate::check)),
-    check("npm", Change, 7, "npm sources browser", "protocol/ core/ wasm/ bindings/js/ xtask/generate/",
+    check("npm", Change, 7, "npm sources browser", "protocol/ core/ follow/ wasm/ bindings/js/ xtask/generate/",
         "the npm package as it is published: sizes, and all tests in Node.js and a browser",
         Function(npm::test_published)),
     check("page", Change, 5, "page browser", "node/page/ node/server/page/ node/server/src/http/ wasm/verifier/",

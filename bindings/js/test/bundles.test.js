@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inBrowser } from "./browser.js";
-import { NAMES, OUTPUT, PROGRAM, inOtherFolder, node, project, run, tool } from "./project.js";
+import { FOLLOW, NAMES, OUTPUT, PROGRAM, inOtherFolder, node, project, run, tool } from "./project.js";
 import { inWorkerd } from "./workerd.js";
 
 test("esbuild bundles the package with the module inside", () => {
@@ -43,11 +43,12 @@ const HANDLER = `
 
 for (const format of ["esm", "cjs"]) {
   test(`a bundle for Node.js (${format}) needs no file beside it`, () => {
-    const main = `import { ${NAMES} } from "milepost"; import { loadVerifier } from "milepost/verifier";
-      const check = async () => (await loadVerifier()).check("{}").result;${HANDLER.replace("return output", "return output + (await check())")}`;
+    const main = `import { ${NAMES} } from "milepost"; import { loadVerifier } from "milepost/verifier"; import { follow } from "milepost/follow";
+      const check = async () => {${FOLLOW}\n return (await loadVerifier()).check("{}").result + " " + followed; };
+      ${HANDLER.replace("return output", "return output + (await check())")}`;
     const directory = project(`node-${format}`, { "main.mjs": main });
     const bundle = bundleForNode(directory, format);
-    assert.equal(inOtherFolder(directory, bundle), `${OUTPUT}unverifiable`);
+    assert.equal(inOtherFolder(directory, bundle), `${OUTPUT}unverifiable permission-denied`);
   });
 
   test(`a bundle for Node.js (${format}) may have the module inside`, () => {
@@ -72,11 +73,12 @@ test("webpack's bundle for Node.js needs no file beside it", () => {
 test("an edge runtime gets the module by an import, and refuses bytes", async () => {
   const main = `import { ${NAMES}, methodNames } from "milepost";
     import { loadAnswerVerifier, loadVerifier } from "milepost/verifier";
+    import { follow } from "milepost/follow";
     methodNames();
     const known = { transactionHash: "1", blockHash: "1" };
     const verified = async () => (await loadVerifier()).check("{}").result + " " +
       (await loadAnswerVerifier()).verifyAnswer("{}", "{}", known).result;
-    const work = async () => {${PROGRAM}\n return output + " " + (await verified()); };
+    const work = async () => {${PROGRAM}${FOLLOW}\n return output + " " + (await verified()) + " " + followed; };
     export default { fetch: async () => new Response(await work()) };`;
   const bytes = `import { init } from "milepost/slim";
     const work = () => init(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
@@ -100,8 +102,8 @@ test("an edge runtime gets the module by an import, and refuses bytes", async ()
   // The older of the two has no finalization registry.
   for (const date of ["2024-01-01", "2026-10-01"]) {
     assert.equal(
-      await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm"]),
-      `${OUTPUT} unverifiable unverifiable`,
+      await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm", "follow.wasm"]),
+      `${OUTPUT} unverifiable unverifiable permission-denied`,
     );
   }
   assert.match(
@@ -136,8 +138,10 @@ const PAGE = {
   "index.html": '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
   "main.js": `import { init, ${NAMES} } from "milepost";
     import { loadAnswerVerifier, loadVerifier } from "milepost/verifier";
+    import { follow } from "milepost/follow";
     try {
-      await init();${PROGRAM}
+      await init();${PROGRAM}${FOLLOW}
+      if (followed !== "permission-denied") throw new Error(followed);
       const known = { transactionHash: "1", blockHash: "1" };
       const results = [(await loadVerifier()).check("{}"), (await loadAnswerVerifier()).verifyAnswer("{}", "{}", known)];
       for (const { result } of results) if (result !== "unverifiable") throw new Error(result);

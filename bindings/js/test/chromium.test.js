@@ -106,7 +106,7 @@ test("a page follows a feed with faults over IndexedDB, and resumes after it was
 /** Follows a feed until this number of blocks was imported; called in the page */
 async function followFeed({ url, from, count }) {
   const { Endpoint, IndexedDbStorage } = await import("/dist/web.js");
-  const { follow } = await import("/dist/follow.js");
+  const { follow } = await import("/dist/follow-web.js");
   const storage = await IndexedDbStorage.open("followed", { durability: "relaxed" });
   const endpoint = await Endpoint.create({ storage });
   const state = async () => {

@@ -5,14 +5,14 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
+import { FOLLOW, NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
 
-test("the tarball has the required files, and no module but the engine, the verifier and the kit", () => {
+test("the tarball has the required files, and no module but the engine, the follower, the verifier and the kit", () => {
   const directory = project("tarball", {});
   const installed = join(directory, "node_modules/milepost");
   const files = readdirSync(installed, { recursive: true }).map(String);
   const modules = files.filter((name) => name.endsWith(".wasm"));
-  assert.deepEqual(modules.sort(), ["dist/kit.wasm", "dist/milepost.wasm", "dist/verifier.wasm"]);
+  assert.deepEqual(modules.sort(), ["dist/follow.wasm", "dist/kit.wasm", "dist/milepost.wasm", "dist/verifier.wasm"]);
   assert.deepEqual(
     files.filter((name) => name.endsWith(".map")),
     [],
@@ -102,12 +102,17 @@ test("the engine has archives, and milepost/kit checks them, in modules and in C
   for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "true");
 });
 
-test("milepost/follow shares the classes of the package, in modules and in CommonJS", () => {
-  const report = `follow(null, {}).catch((error) => console.log(error instanceof UsageError, error.message));`;
+test("milepost/follow reads its module and shares the classes of the package, in modules and in CommonJS", () => {
+  const report = `(async () => {
+    const refused = await follow(null, {}).catch((error) => error);
+    ${FOLLOW}
+    console.log(refused instanceof UsageError, followed, refused.message);
+  })();`;
   const module = `import { UsageError } from "milepost"; import { follow } from "milepost/follow"; ${report}`;
   const common = `const { UsageError } = require("milepost"); const { follow } = require("milepost/follow"); ${report}`;
   const directory = project("follow", { "main.mjs": module, "main.cjs": common });
-  for (const main of ["main.mjs", "main.cjs"]) assert.match(node(directory, main), /^true url: expected/);
+  for (const main of ["main.mjs", "main.cjs"])
+    assert.match(node(directory, main), /^true permission-denied url: expected/);
 });
 
 test("milepost/slim loads bytes and modules, and reports errors of loading", () => {
@@ -149,6 +154,7 @@ test("the types compile, for modules and for CommonJS", () => {
     import { checkArchive } from "milepost/kit";
     import { loadAnswerVerifier, loadVerifier, type ProvenAnswer, type Verification } from "milepost/verifier";
     import verifierSource from "milepost/verifier.wasm";
+    import followSource from "milepost/follow.wasm";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
       await init(bytes);
@@ -219,7 +225,7 @@ test("the types compile, for modules and for CommonJS", () => {
         checked.proven satisfies null;
       }
       const onEvent = (event: FollowEvent) => { if (event.type === "imported") event.summary.outcomes satisfies number; };
-      await follow(endpoint, { url: "mainnet", from: "final", onEvent, fetch, signal: AbortSignal.timeout(5) });
+      await follow(endpoint, { url: ["mainnet", new URL("https://feed.example")], from: "final", onEvent, fetch, signal: AbortSignal.timeout(5), source: followSource });
       // @ts-expect-error: no place to start at
       await follow(endpoint, { url: new URL("https://feed.example"), from: "tip" }).catch((error) => error instanceof FollowError && error.kind);
       return limit ?? BigInt(share ?? 0);
@@ -346,6 +352,7 @@ test("publint and arethetypeswrong report no problem", () => {
     "node16",
     "--exclude-entrypoints",
     "./milepost.wasm",
+    "./follow.wasm",
     "./verifier.wasm",
   );
   assert.ok(existsSync(tarball()));

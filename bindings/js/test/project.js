@@ -57,5 +57,9 @@ export const PROGRAM = `
     errorName = error.name;
   }
   const output = response.kind + " " + errorName + " " + validateRequest(body).method;`;
+/** Stores in `followed` why a feed that refuses the client is not followed, by the rules in the module */
+export const FOLLOW = `
+  const refusing = { url: "mainnet", fetch: async () => new Response("", { status: 403 }) };
+  const { kind: followed } = await follow({ chainStatus: async () => ({}) }, refusing).catch((error) => error);`;
 export const OUTPUT = "timeout TransactionError transaction_status";
 export const NAMES = "Endpoint, decodeTransaction, validateRequest";

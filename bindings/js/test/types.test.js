@@ -95,6 +95,7 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
         "tsconfig.json",
         "build/glue.d.ts",
         "build/verifier/glue.d.ts",
+        "build/follow/glue.d.ts",
         "build/kit/glue.d.ts",
         "src",
         "test/types",

@@ -5,9 +5,9 @@
 use milepost_tests::sources::{none, reads_of_responses, texts};
 
 /// The folders of the engine and of its tests; the others at the root belong to neither house
-const ENGINE: [&str; 12] = [
-    "protocol", "core", "stores", "practice", "ffi", "include", "wasm", "bindings", "tests",
-    "benches", "fuzz", "examples",
+const ENGINE: [&str; 13] = [
+    "protocol", "core", "follow", "stores", "practice", "ffi", "include", "wasm", "bindings",
+    "tests", "benches", "fuzz", "examples",
 ];
 
 /// Which crates of ours a crate is built of: all that are published, and all of the node

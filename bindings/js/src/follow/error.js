@@ -18,17 +18,3 @@ export class FollowError extends Error {
     return "FollowError";
   }
 }
-
-/** Why a request failed, which may be repeated */
-export class RequestFailure extends Error {
-  /**
-   * @param {"temporary" | "message" | "too-high" | "missing" | "permission-denied"} kind
-   * @param {string} detail
-   * @param {number | null} [status]
-   */
-  constructor(kind, detail, status = null) {
-    super(detail);
-    this.kind = kind;
-    this.status = status;
-  }
-}
