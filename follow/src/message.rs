@@ -29,6 +29,9 @@ pub struct FeedBlock {
     pub timestamp_nanos: u64,
     /// The number of the feed that it came from
     pub feed: usize,
+    /// Whether it was handed out along the final chain, more than ten heights below the head of the
+    /// feed: its age says how far the host was behind, and not how late the feed is
+    pub is_catching_up: bool,
     /// The text of the message, as the feed sent it
     pub message: Vec<u8>,
 }
@@ -123,6 +126,7 @@ fn read_header(header: &mut Reader<'_>) -> Result<FeedBlock, ReadError> {
         last_final,
         timestamp_nanos,
         feed: 0,
+        is_catching_up: false,
         message: Vec::new(),
     })
 }

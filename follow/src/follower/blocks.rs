@@ -84,6 +84,7 @@ impl Follower {
 
     pub(super) fn hand_out(&mut self, mut block: FeedBlock, index: usize, now: u64) {
         block.feed = index;
+        block.is_catching_up = self.is_catching_up;
         let height = block.block.height;
         self.has_served = true;
         self.ready.push_back(block);

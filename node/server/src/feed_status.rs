@@ -8,15 +8,33 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use milepost_feeds::{Event, Feed, Finality, Source as _};
+use milepost_feeds::{Event, Feed, FeedBlock, Finality, Source as _};
 
-use crate::metrics::{family, sample};
+use crate::metrics::{Histogram, family, sample};
 use crate::served_feed::ServedFeed;
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
 const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];
 const OTHER: usize = 5;
 const NONE: usize = 6;
+
+/// Upper bounds of the delay of a commit, in microseconds, and their text in seconds: a node sends a
+/// block after about a second, a feed that is well after at most three, and after a minute a server
+/// is not ready by default
+const DELAY_BOUNDS: &[(u64, &str)] = &[
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (1_500_000, "1.5"),
+    (2_000_000, "2"),
+    (3_000_000, "3"),
+    (5_000_000, "5"),
+    (10_000_000, "10"),
+    (20_000_000, "20"),
+    (60_000_000, "60"),
+];
+/// No block was committed at the head of its feed
+const NO_DELAY: u64 = u64::MAX;
 
 /// A feed of the command line
 #[derive(Clone)]
@@ -29,11 +47,20 @@ pub(crate) struct FeedSource {
 }
 
 /// What came of the requests to one feed
-#[derive(Default)]
 struct Counts {
     blocks: AtomicU64,
     bytes: AtomicU64,
     failures: AtomicU64,
+    /// From the time in the header of a block to its commit
+    commit_delays: Histogram,
+}
+
+impl Counts {
+    fn new() -> Self {
+        let zero = AtomicU64::default;
+        let commit_delays = Histogram::new(DELAY_BOUNDS);
+        Self { blocks: zero(), bytes: zero(), failures: zero(), commit_delays }
+    }
 }
 
 /// The state of the feeds that are followed
@@ -49,6 +76,8 @@ pub(crate) struct FeedStatus {
     taken: AtomicU64,
     /// When the newest block in the store was produced, in nanoseconds since 1970; 0 without one
     timestamp: AtomicU64,
+    /// That of the newest block that was committed at the head of its feed, in microseconds
+    commit_delay: AtomicU64,
     is_frozen: AtomicBool,
     /// Whether the last block that was asked for is in the store
     is_complete: AtomicBool,
@@ -71,13 +100,14 @@ impl FeedStatus {
     ) -> Self {
         let zero = AtomicU64::default;
         Self {
-            sources: sources.into_iter().map(|source| (source, Counts::default())).collect(),
+            sources: sources.into_iter().map(|source| (source, Counts::new())).collect(),
             newest_source: AtomicUsize::new(0),
             max_age,
             served,
             seen: zero(),
             taken: zero(),
             timestamp: zero(),
+            commit_delay: AtomicU64::new(NO_DELAY),
             is_frozen: AtomicBool::new(false),
             is_complete: AtomicBool::new(false),
             config_failures: zero(),
@@ -133,10 +163,32 @@ impl FeedStatus {
         }
     }
 
-    /// Notes that a block is in the store
-    pub(crate) fn taken_in(&self, height: u64, timestamp_nanos: u64) {
-        self.taken.fetch_max(height, Relaxed);
-        self.timestamp.fetch_max(timestamp_nanos, Relaxed);
+    /// Notes that a block is in the store, and whether it is there for the first time
+    pub(crate) fn taken_in(&self, block: &FeedBlock, is_new: bool) {
+        self.taken.fetch_max(block.block.height, Relaxed);
+        self.timestamp.fetch_max(block.timestamp_nanos, Relaxed);
+        if is_new && !block.is_catching_up && block.timestamp_nanos > 0 {
+            let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+            self.committed(block.feed, Duration::from_nanos(block.timestamp_nanos), now);
+        }
+    }
+
+    /// Records how long after it was produced a block of a feed is committed, by times since 1970
+    fn committed(&self, feed: usize, produced: Duration, now: Duration) {
+        // A clock that is behind commits no block before it was produced.
+        let delay = now.saturating_sub(produced);
+        if let Some((_, counts)) = self.sources.get(feed) {
+            counts.commit_delays.observe(delay);
+        }
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(NO_DELAY);
+        self.commit_delay.store(micros, Relaxed);
+    }
+
+    /// From the time in its header to the commit of the newest block that was committed at the head
+    /// of its feed; `None` before the first
+    pub(crate) fn commit_delay(&self) -> Option<Duration> {
+        let micros = self.commit_delay.load(Relaxed);
+        (micros != NO_DELAY).then(|| Duration::from_micros(micros))
     }
 
     /// Notes that no further block is asked for
@@ -249,11 +301,95 @@ impl FeedStatus {
                 sample(out, &name, &labels, value(source, counts));
             }
         }
+        let name = "block_commit_delay_seconds";
+        let help = "Time from a block's timestamp to its commit here, by feed, without catching up";
+        family(out, name, "histogram", help);
+        for (source, counts) in &self.sources {
+            counts.commit_delays.samples(out, name, &format!("source=\"{}\"", source.url));
+        }
         let name = "feed_source_active";
         family(out, name, "gauge", "Whether the newest message came from this feed");
         for (index, (source, _)) in self.sources.iter().enumerate() {
             let labels = format!("{{source=\"{}\"}}", source.url);
             sample(out, name, &labels, u8::from(index == newest));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URLS: [&str; 2] = ["neardata+https://one.example", "node+http://127.0.0.1:3030"];
+    /// When the blocks of these tests were produced: 14 November 2023, 22:13:20
+    const PRODUCED: Duration = Duration::from_secs(1_700_000_000);
+
+    fn status() -> FeedStatus {
+        let source = |url: &str| {
+            let parsed = url.parse().unwrap();
+            let feed = Arc::new(Feed::new(&parsed, None, None).unwrap());
+            FeedSource { url: url.to_owned(), chain_id: None, feed }
+        };
+        FeedStatus::new(URLS.map(source).into(), Duration::from_secs(60), None)
+    }
+
+    /// The samples of the delay of a feed: its buckets that differ from the one before, sum, count
+    fn samples(status: &FeedStatus, feed: usize) -> Vec<String> {
+        let mut text = String::new();
+        status.text(&mut text);
+        let label = format!("source=\"{}\"", URLS[feed]);
+        let lines = text.lines().filter(|line| {
+            line.starts_with("milepost_block_commit_delay_seconds") && line.contains(&label)
+        });
+        let mut last = "0".to_owned();
+        let short = lines.filter_map(|line| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let name = name.replace("milepost_block_commit_delay_seconds_", "").replace(&label, "");
+            let is_bucket = name.starts_with("bucket");
+            let is_shown = !is_bucket || value != last;
+            last = if is_bucket { value.to_owned() } else { last.clone() };
+            is_shown.then(|| format!("{name} {value}"))
+        });
+        short.collect()
+    }
+
+    #[test]
+    fn the_delay_of_a_commit_is_counted_for_its_feed() {
+        let status = status();
+        assert_eq!(status.commit_delay(), None);
+        status.committed(0, PRODUCED, PRODUCED + Duration::from_millis(1_319));
+        status.committed(0, PRODUCED, PRODUCED + Duration::from_millis(2_181));
+        status.committed(1, PRODUCED, PRODUCED + Duration::from_millis(500));
+        let one = ["bucket{,le=\"1.5\"} 1", "bucket{,le=\"3\"} 2", "sum{} 3.5", "count{} 2"];
+        assert_eq!(samples(&status, 0), one);
+        assert_eq!(samples(&status, 1), ["bucket{,le=\"0.5\"} 1", "sum{} 0.5", "count{} 1"]);
+        assert_eq!(status.commit_delay(), Some(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn a_clock_behind_has_no_delay_and_one_ahead_has_its_difference() {
+        let status = status();
+        status.committed(0, PRODUCED, PRODUCED - Duration::from_secs(3_600));
+        assert_eq!(samples(&status, 0), ["bucket{,le=\"0.25\"} 1", "sum{} 0", "count{} 1"]);
+        assert_eq!(status.commit_delay(), Some(Duration::ZERO));
+        status.committed(1, PRODUCED, PRODUCED + Duration::from_secs(3_600));
+        assert_eq!(samples(&status, 1), ["bucket{,le=\"+Inf\"} 1", "sum{} 3600", "count{} 1"]);
+        assert_eq!(status.commit_delay(), Some(Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn blocks_of_a_server_that_catches_up_have_no_delay() {
+        let status = status();
+        let mut chain = milepost_practice::Practice::new(milepost_practice::Settings::demo(1));
+        let shards = milepost::config::TrackedShards::ALL;
+        let mut block = FeedBlock::read(chain.next_message().json, shards).unwrap();
+        status.taken_in(&block, false);
+        block.is_catching_up = true;
+        status.taken_in(&block, true);
+        assert_eq!(status.commit_delay(), None);
+        assert_eq!(samples(&status, 0), ["sum{} 0", "count{} 0"]);
+        block.is_catching_up = false;
+        status.taken_in(&block, true);
+        assert_eq!(samples(&status, 0).last().unwrap(), "count{} 1");
     }
 }

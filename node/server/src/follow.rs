@@ -400,7 +400,7 @@ impl Importer {
             let blocks = iter::from_fn(move || receiver.blocking_recv());
             let mut last_epoch = None;
             let committed = move |block: &FeedBlock, it: &ImportSummary| {
-                status.taken_in(block.block.height, block.timestamp_nanos);
+                status.taken_in(block, it.position != BlockPosition::Known);
                 show_progress(&progress, block.block.height);
                 if let Some(served) = &status.served {
                     served.add(&block.message, it);

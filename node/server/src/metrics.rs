@@ -371,9 +371,11 @@ impl Drop for Commit {
     }
 }
 
-/// Upper bounds of the buckets in microseconds, and their text in seconds: from one response out of
-/// memory to a wait of 10 s, in steps of about a factor of 3
-const BOUNDS: [(u64, &str); 12] = [
+/// Upper bounds of buckets in microseconds, and their text in seconds
+type Bounds = &'static [(u64, &'static str)];
+
+/// From one response out of memory to a wait of 10 s, in steps of about a factor of 3
+const BOUNDS: Bounds = &[
     (30, "0.00003"),
     (100, "0.0001"),
     (300, "0.0003"),
@@ -389,17 +391,28 @@ const BOUNDS: [(u64, &str); 12] = [
 ];
 
 /// A histogram of durations
-#[derive(Default)]
-struct Histogram {
-    buckets: [AtomicU64; BOUNDS.len()],
+pub(crate) struct Histogram {
+    bounds: Bounds,
+    buckets: Box<[AtomicU64]>,
     count: AtomicU64,
     micros: AtomicU64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new(BOUNDS)
+    }
+}
+
 impl Histogram {
-    fn observe(&self, duration: Duration) {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let buckets = bounds.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, buckets, count: AtomicU64::new(0), micros: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn observe(&self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        if let Some(index) = BOUNDS.iter().position(|(bound, _)| micros <= *bound) {
+        if let Some(index) = self.bounds.iter().position(|(bound, _)| micros <= *bound) {
             self.buckets[index].fetch_add(1, Relaxed);
         }
         self.micros.fetch_add(micros, Relaxed);
@@ -412,14 +425,14 @@ impl Histogram {
     }
 
     /// Writes the samples, with this label if it is not empty
-    fn samples(&self, out: &mut String, name: &str, label: &str) {
+    pub(crate) fn samples(&self, out: &mut String, name: &str, label: &str) {
         let (comma, labels) = match label {
             "" => ("", String::new()),
             label => (",", format!("{{{label}}}")),
         };
         let bucket = |bound: &str| format!("{{{label}{comma}le=\"{bound}\"}}");
         let mut cumulative = 0;
-        for ((_, bound), count) in BOUNDS.iter().zip(&self.buckets) {
+        for ((_, bound), count) in self.bounds.iter().zip(&self.buckets) {
             cumulative += count.load(Relaxed);
             sample(out, &format!("{name}_bucket"), &bucket(bound), cumulative);
         }

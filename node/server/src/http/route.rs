@@ -477,6 +477,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let point = |point: Option<BlockPoint>| {
         point.map(|point| json!({ "height": point.height, "hash": point.hash.to_string() }))
     };
+    let delay = context.feed_status.as_ref().and_then(|feed| feed.commit_delay());
     let mut body = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "chain_id": chain.chain_id,
@@ -489,6 +490,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "waiting": context.service.metrics.pending_count(),
         "store_verified": context.service.store().is_verified(),
         "feed": feed_state(context),
+        "block_commit_delay_seconds": delay.map(|delay| delay.as_secs_f64()),
     });
     if let Some(archive) = context.service.archive() {
         let heights = archive.heights();

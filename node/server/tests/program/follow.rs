@@ -466,6 +466,46 @@ fn a_server_that_falls_behind_is_not_ready() {
 }
 
 #[test]
+fn the_delay_of_commits_is_that_of_blocks_at_the_head_by_this_clock() {
+    let now = UNIX_EPOCH.elapsed().expect("the clock is after 1970");
+    let (hour, far) = (Duration::from_secs(3_600), 80);
+    // The clock of this machine is an hour behind that of the chain, and an hour ahead of it.
+    for (genesis_time, delays, sum_of_one) in
+        [(now + hour, 0.0..=0.0, 0), (now - hour, 3_595.0..=3_660.0, 3_595)]
+    {
+        let messages = chain_from(14, 260, genesis_time);
+        let feed = serve_feed(&messages, Faults::default());
+        let first = messages[0].height;
+        while feed.feed().last(true).unwrap_or_default() < first + far {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let server = follow(&feed, &["--from", &first.to_string()]);
+        let last = canonical(&messages).last().unwrap();
+        server.until("the end of the chain", || {
+            server.get("/status").json()["head"]["height"] == last.height
+        });
+        let sample = |name: &str, label: &str| {
+            let labels = format!("{{source=\"{}\"{label}}}", feed.url());
+            let name = format!("milepost_block_commit_delay_seconds_{name}{labels} ");
+            let text = server.get("/metrics").text();
+            let line = text.lines().find_map(|line| line.strip_prefix(&name)).map(str::to_owned);
+            line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_else(|| panic!("{name}"))
+        };
+        let count = sample("count", "");
+        // Those that were there before the server, and are caught up with, do not count.
+        assert!((1.0..(messages.len() - 60) as f64).contains(&count), "{count} blocks");
+        let is_behind = sum_of_one == 0;
+        assert_eq!(sample("bucket", ",le=\"60\""), if is_behind { count } else { 0.0 });
+        assert!(sample("sum", "") >= count * f64::from(sum_of_one), "{}", sample("sum", ""));
+        let newest = server.get("/status").json()["block_commit_delay_seconds"].as_f64();
+        assert!(newest.is_some_and(|delay| delays.contains(&delay)), "{newest:?}");
+    }
+    // Without a feed there is none.
+    let status = Server::with_blocks(&[]).get("/status").json();
+    assert_eq!(status["block_commit_delay_seconds"], json!(null));
+}
+
+#[test]
 fn what_is_wrong_with_a_feed_is_said_at_the_start() {
     let directory = tempfile::tempdir().unwrap();
     let token = directory.path().join("token");

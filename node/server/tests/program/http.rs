@@ -252,6 +252,7 @@ fn health_status_and_metrics_are_served() {
         "blocks",
         "waiting",
         "store_verified",
+        "block_commit_delay_seconds",
     ] {
         assert!(status.get(name).is_some(), "{name} in {status}");
     }

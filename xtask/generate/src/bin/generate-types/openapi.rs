@@ -439,7 +439,7 @@ fn own_schemas() -> Map<String, Value> {
     event["properties"]["result"] = reference("RpcTransactionResponse");
     let status = json!({
         "type": "object",
-        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed"],
+        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed", "block_commit_delay_seconds"],
         "properties": {
             "version": text(),
             "chain_id": { "type": ["string", "null"] },
@@ -454,6 +454,10 @@ fn own_schemas() -> Map<String, Value> {
                 "type": "boolean", "description": "Whether all rows that were in the store at the start are found; false while a large file is verified in the background",
             },
             "feed": { "description": "Whether blocks come in, and from where", "enum": ["followed", "behind", "practice", "none"] },
+            "block_commit_delay_seconds": {
+                "type": ["number", "null"], "minimum": 0,
+                "description": "From the timestamp of a block to its commit here, of the newest block that was committed at the head of the feed, by the clock of the server; null before the first and without a feed",
+            },
             "archive": {
                 "description": "What the archive has, if the server has one: the first and the last height of each range without a gap",
                 "type": "object",
