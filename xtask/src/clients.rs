@@ -1,9 +1,10 @@
-//! Published clients against a server that forwards to a practice chain.
+//! Published clients against a server that forwards to a practice chain, and published generators
+//! of clients that read its discovery documents.
 //!
-//! The clients are real packages at fixed versions, which `cargo xtask setup clients` installs; the
-//! tests start the server and its upstream themselves, on ports of this machine.
+//! They are real packages at fixed versions, which `cargo xtask setup clients` installs; the tests
+//! start the server and its upstream themselves, on ports of this machine.
 
-use crate::setup::python_environment;
+use crate::setup::{jars, python_environment};
 use crate::shell::{program_at_root, run};
 use crate::workspace::{SERVER_PROGRAM, build_programs};
 
@@ -16,6 +17,7 @@ pub(crate) fn test() -> Result<(), String> {
     let mut tests = program_at_root("node");
     tests.args(["--test", "--test-reporter=tap", CLIENTS]);
     tests.env("PYTHON", python_environment(CLIENTS)?.join("bin/python"));
+    tests.env("GENERATOR_JARS", jars(CLIENTS)?);
     tests.env(SERVER_PROGRAM, programs.join("milepost"));
     run(tests.env("PRACTICE_NODE", programs.join("practice-node")))
 }

@@ -25,7 +25,8 @@ const PARTS: [(&str, &str); 21] = [
     ("page", "nodejs npm modules:node/page"),
     ("browser", "chromium"),
     ("bundlers", "nodejs npm modules:bindings/js/servers"),
-    ("clients", "nodejs npm modules:node/testing/clients python3-venv python:node/testing/clients"),
+    ("clients", "nodejs npm modules:node/testing/clients python3-venv python:node/testing/clients \
+        openjdk-17-jre-headless maven jars:node/testing/clients"),
     ("text", "nodejs npm modules:xtask/text python3-venv python:xtask/text"),
     ("c", "gcc g++ binutils cmake make pkg-config clang-22 libclang-rt-22-dev valgrind abigail-tools"),
     ("fuzz", "g++ cargo:cargo-fuzz@0.13"),

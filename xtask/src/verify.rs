@@ -73,7 +73,7 @@ const CHECKS: &[Check] = &[
         "the page, in a browser with a running server",
         Function(page::test)),
     check("clients", Change, 2, "clients", "node/server/src/ node/testing/clients/",
-        "published clients submit transactions to a server that forwards",
+        "published clients submit transactions to a server that forwards; tools read its documents",
         Function(clients::test)),
     check("valgrind", Change, 4, "c", "ffi/ include/ tests/c/ tests/cpp/ bindings/cpp/",
         "programs in C and C++ under valgrind",

@@ -226,7 +226,7 @@ pub(crate) fn envelopes() -> Map<String, Value> {
             "jsonrpc": { "const": "2.0" },
             "id": id,
             "method": { "enum": names },
-            "params": { "type": ["object", "array"] },
+            "params": { "anyOf": [{ "type": "object" }, { "type": "array" }] },
         },
         "additionalProperties": false,
     });

@@ -205,6 +205,10 @@ impl Cause {
             "properties": {
                 "name": { "const": self.name },
                 "cause": {
+                    // Generators of clients name a type by it: without one the name of that of
+                    // TIMEOUT_ERROR differs from `TimeoutErrorCause` in the case of letters alone,
+                    // and the names of their files do not differ on every system.
+                    "title": format!("Cause of {}", self.cause),
                     "type": "object",
                     "required": required,
                     "properties": members,
