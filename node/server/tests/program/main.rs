@@ -50,6 +50,8 @@ mod strict_types;
 mod submit;
 mod support;
 #[cfg(unix)]
+mod units;
+#[cfg(unix)]
 mod upstream;
 mod verify;
 mod wait_headers;
