@@ -29,9 +29,8 @@ use crate::recent::Recent;
 use crate::request::{Ask, Request, Response, SourceError, SourceErrorKind};
 use crate::settings::{FeedSettings, Settings};
 
-/// Number of heights behind the last final block from which on the final chain is taken: a feed
-/// redirects optimistic requests that are more than ten below its head
-const MAX_OPTIMISTIC_LAG: u64 = 10;
+/// Number of heights within which a feed is at the head
+const MAX_HEAD_LAG: u64 = 10;
 /// Number of heights of an archive
 const ARCHIVE_HEIGHTS: u64 = 10;
 /// Number of failures after which the blocks of an archive are asked for one by one: the feed may

@@ -36,12 +36,7 @@ pub(crate) struct Chain {
 impl Chain {
     /// The chain of a seed, from a height on and for a time; `salt` tells chains apart
     pub(crate) fn new(rng: &mut Rng, first: u64, duration: u64, salt: u8) -> Self {
-        let mut chain = Self {
-            blocks: Vec::new(),
-            by_hash: HashMap::new(),
-            canonical: Vec::new(),
-            published: Vec::new(),
-        };
+        let mut chain = Self::empty();
         let mut tip = chain.push(first, None, 0, true, salt);
         let mut now = 0;
         while now < duration {
@@ -70,6 +65,24 @@ impl Chain {
             tip = chain.push(height + 1 + gap, Some(tip), now, true, salt);
         }
         chain
+    }
+
+    /// A chain without forks and gaps, with a block each so many milliseconds
+    pub(crate) fn steady(first: u64, duration: u64, interval: u64) -> Self {
+        let (mut chain, mut tip) = (Self::empty(), None);
+        for (height, now) in (first..).zip((0..duration).step_by(interval as usize)) {
+            tip = Some(chain.push(height, tip, now, true, 1));
+        }
+        chain
+    }
+
+    fn empty() -> Self {
+        Self {
+            blocks: Vec::new(),
+            by_hash: HashMap::new(),
+            canonical: Vec::new(),
+            published: Vec::new(),
+        }
     }
 
     fn push(

@@ -63,7 +63,9 @@ pub(crate) struct Window {
 pub(crate) struct Feed {
     pub(crate) is_node: bool,
     pub(crate) windows: Vec<Window>,
-    latency: u64,
+    /// Whether it has archives, if it is no node
+    pub(crate) has_archives: bool,
+    pub(crate) latency: u64,
     rng: Rng,
     /// The times of all requests
     pub(crate) requests: Vec<u64>,
@@ -80,7 +82,7 @@ impl Feed {
     pub(crate) fn new(is_node: bool, windows: Vec<Window>, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let latency = rng.between(20, 250);
-        Self { is_node, windows, latency, rng, requests: Vec::new() }
+        Self { is_node, windows, has_archives: true, latency, rng, requests: Vec::new() }
     }
 
     pub(crate) fn settings(&self) -> FeedSettings {
@@ -223,7 +225,7 @@ impl Feed {
             },
             Ask::Archive(first) => {
                 let last = chain.blocks[chain.final_head(shown)].height;
-                if first + 30 > last {
+                if first + 30 > last || !self.has_archives {
                     (now, 0, Response::Absent { newest: None })
                 } else {
                     let (mut height, mut messages) = (first, Vec::new());

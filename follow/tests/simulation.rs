@@ -390,3 +390,21 @@ fn feeds_that_fail_one_request_in_five_are_followed_at_the_head() {
         assert!(outcome.close * 100 >= outcome.samples * 95, "{feeds:?}: {outcome:?}");
     }
 }
+
+/// A feed redirects what is more than ten heights below its head, which costs two requests: more
+/// than the budget has for a chain of mainnet
+#[test]
+fn a_budget_for_one_request_a_block_reaches_the_head_without_archives() {
+    let (start, end) = (600_000, 1_800_000);
+    let chain = Chain::steady(FIRST, end + 60_000, 556);
+    let other = Chain::steady(FIRST, end, 556);
+    let mut feed = Feed::new(false, Vec::new(), 1);
+    (feed.has_archives, feed.latency) = (false, 300);
+    let settings = Settings::default().with_start_margin(100);
+    let (from, is_printed, feeds) = (Start::Resume, false, vec![feed]);
+    let run = Run { chain, other, feeds, start, end, from, settings, is_printed };
+    let outcome = run.follow();
+    // 2.7 requests a second, of which 1.8 are for new blocks.
+    assert!(outcome.caught_up.is_some_and(|time| time < 150_000), "{outcome:?}");
+    assert!(outcome.close * 100 >= outcome.samples * 99, "{outcome:?}");
+}

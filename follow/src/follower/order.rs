@@ -2,7 +2,7 @@
 
 use milepost::primitives::BlockHeight;
 
-use super::{Follower, MAX_OPTIMISTIC_LAG};
+use super::{Follower, MAX_HEAD_LAG};
 use crate::event::{ChangeReason, Event};
 use crate::feed::{Feed, Identity};
 use crate::position::{Position, Purpose};
@@ -87,7 +87,7 @@ impl Follower {
                 continue;
             }
             let is_at_head = feed.newest.is_some_and(|(height, at)| {
-                height.saturating_add(MAX_OPTIMISTIC_LAG) >= head
+                height.saturating_add(MAX_HEAD_LAG) >= head
                     && now.saturating_sub(at) <= 2 * interval
             });
             if is_at_head {

@@ -4,13 +4,19 @@ use alloc::format;
 
 use milepost::primitives::BlockHeight;
 
-use super::{Follower, MAX_EMPTY, MAX_OPTIMISTIC_LAG, TOO_HIGH_DELAY};
+use super::{Follower, MAX_EMPTY, TOO_HIGH_DELAY};
 use crate::event::Event;
 use crate::message::FeedBlock;
 use crate::orphans::Received;
 use crate::position::{Position, Purpose};
 use crate::request::{Finality, SourceError, SourceErrorKind};
 
+/// Number of heights below the last final block from which on the final chain is taken
+///
+/// A feed redirects optimistic requests that are more than ten heights below its head. The head is
+/// two or three above the last final block, and further when the first of these requests arrive.
+/// Two requests for each block are more than the budget of a public feed has.
+const MAX_FINAL_LAG: u64 = 6;
 /// Number of heights after which the follower looks again how far the feed is
 const MAX_FINAL_RUN: u64 = 600;
 /// A gap up to this width is walked height by height
@@ -37,7 +43,7 @@ impl Follower {
 
     /// Takes the chain from a height on: along the final chain if the feed is far above it
     pub(super) fn take_up(&mut self, next: BlockHeight, feed_height: BlockHeight) {
-        if feed_height >= next.saturating_add(MAX_OPTIMISTIC_LAG) {
+        if feed_height >= next.saturating_add(MAX_FINAL_LAG) {
             self.take_final_chain(next, feed_height);
         } else {
             self.go(Position::Optimistic { next });
@@ -45,7 +51,7 @@ impl Follower {
     }
 
     pub(super) fn take_final_chain(&mut self, next: BlockHeight, until: BlockHeight) {
-        let is_long = until >= next.saturating_add(MAX_OPTIMISTIC_LAG);
+        let is_long = until >= next.saturating_add(MAX_FINAL_LAG);
         if is_long && !self.is_catching_up {
             self.is_catching_up = true;
             self.events.push_back(Event::CatchUp { first: next, until });
