@@ -309,8 +309,9 @@ impl Follow {
                 }
                 observed.observe(&event);
                 if let Event::CatchUp { first, until: head, .. } = event {
-                    let until = until.map_or(head, |until| until.min(head)).max(first);
-                    let shown = CatchUp { bar: Progress::new(until - first), first, until };
+                    let until = until.filter(|until| *until <= head);
+                    let total = until.unwrap_or(head).saturating_sub(first);
+                    let shown = CatchUp { bar: Progress::new(total), first, until };
                     *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
                 }
             });
@@ -401,7 +402,7 @@ impl Importer {
             let mut last_epoch = None;
             let committed = move |block: &FeedBlock, it: &ImportSummary| {
                 status.taken_in(block, it.position != BlockPosition::Known);
-                show_progress(&progress, block.block.height);
+                show_progress(&progress, block);
                 if let Some(served) = &status.served {
                     served.add(&block.message, it);
                 }
@@ -602,16 +603,25 @@ fn end_of(error: &FollowError) -> FollowEnd {
 struct CatchUp {
     bar: Progress,
     first: BlockHeight,
-    until: BlockHeight,
+    /// The last height that is asked for; `None` up to the head, which moves meanwhile
+    until: Option<BlockHeight>,
 }
 
 /// Shows that a block is taken in, if the server is catching up
-fn show_progress(progress: &Mutex<Option<CatchUp>>, height: BlockHeight) {
+fn show_progress(progress: &Mutex<Option<CatchUp>>, block: &FeedBlock) {
     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(CatchUp { bar, first, .. }) = &mut *progress {
-        bar.update(height.saturating_sub(*first), height);
+    let height = block.block.height;
+    // Blocks from before may be committed later.
+    let Some(CatchUp { bar, first, until }) = &mut *progress else { return };
+    let Some(done) = height.checked_sub(*first) else { return };
+    match until {
+        None if block.timestamp_nanos > 0 => {
+            bar.update_growing(done, height, Duration::from_nanos(block.timestamp_nanos));
+        }
+        _ => bar.update(done, height),
     }
-    if let Some(CatchUp { bar, .. }) = progress.take_if(|shown| height >= shown.until) {
+    let is_end = !block.is_catching_up || until.is_some_and(|until| height >= until);
+    if let Some(CatchUp { bar, .. }) = progress.take_if(|_| is_end) {
         bar.finish();
     }
 }
