@@ -2,7 +2,8 @@
 //!
 //! An event tells only of blocks that are there to be compared. Where the block of the last event
 //! is above the head, or below the heights that the storage has without a gap, nothing is known of
-//! a fork.
+//! a fork. A block that a watcher knows as final is compared with final blocks alone: no fork takes
+//! it away, and a storage that is behind may still have another one.
 
 use super::Milestone;
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -15,13 +16,16 @@ pub struct LastSeen {
     pub height: BlockHeight,
     /// Its hash; `None` if only the height is known
     pub hash: Option<CryptoHash>,
+    /// Whether the milestone says that it is final
+    pub is_final: bool,
 }
 
 /// The event that follows the last event of a watcher
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a watcher has to handle each")]
 pub enum NextEvent {
-    /// No event yet: the head is below the block of the last event
+    /// No event yet: the head is below the block of the last event, or the last final block below
+    /// one that the watcher knows as final
     Wait,
     /// The newest state
     State,
@@ -40,7 +44,8 @@ impl LastSeen {
     ///
     /// let hash = CryptoHash::digest(b"block");
     /// let id = format!("INCLUDED-101-{hash}-4uQeVj5tqV");
-    /// assert_eq!(LastSeen::of_id(&id), Some(LastSeen { height: 101, hash: Some(hash) }));
+    /// let block = LastSeen { height: 101, hash: Some(hash), is_final: false };
+    /// assert_eq!(LastSeen::of_id(&id), Some(block));
     /// assert_eq!(LastSeen::of_id("NONE-0-4uQeVj5tqV"), None);
     /// ```
     pub fn of_id(id: &str) -> Option<Self> {
@@ -48,12 +53,13 @@ impl LastSeen {
         let milestone = Milestone::from_name(parts.next()?)?;
         let height = parts.next()?.parse().ok()?;
         let hash = parts.next().and_then(|hash| hash.parse().ok());
-        (milestone != Milestone::None).then_some(Self { height, hash })
+        let is_final = milestone.satisfies(Milestone::IncludedFinal);
+        (milestone != Milestone::None).then_some(Self { height, hash, is_final })
     }
 
     /// The next event over a storage with this head and every block from `complete_from` on
     ///
-    /// `canonical` is the block at the height of the last event, and `state` the block in which
+    /// `head` is the last final block for a block that is final. `canonical` is the block at the height of the last event, and `state` the block in which
     /// the transaction is now: the outer `None` if it is in none.
     pub fn next_event(
         self,
@@ -63,13 +69,15 @@ impl LastSeen {
         state: Option<Self>,
     ) -> NextEvent {
         let known = || if state.is_some() { NextEvent::State } else { NextEvent::Forgotten };
-        match self.hash {
+        let same = state.filter(|state| (state.height, state.hash) == (self.height, self.hash));
+        match (same, self.hash) {
+            (Some(same), _) if self.is_final && !same.is_final => NextEvent::Wait,
             // A state of an archive may be above the head.
-            _ if state == Some(self) => NextEvent::State,
+            (Some(_), _) => NextEvent::State,
             _ if head.is_none_or(|head| head < self.height) => NextEvent::Wait,
-            None => NextEvent::State,
+            (_, None) => NextEvent::State,
             // A refusal is in an earlier block than the execution that takes its place.
-            hash if canonical == hash => known(),
+            (_, hash) if canonical == hash => known(),
             _ if self.height < complete_from => known(),
             _ => NextEvent::UnIncluded,
         }
@@ -83,7 +91,7 @@ mod tests {
     #[test]
     fn only_another_block_in_the_complete_heights_takes_a_transaction_away() {
         let [own, other] = ["own", "other"].map(|name| CryptoHash::digest(name.as_bytes()));
-        let seen = |height, hash| LastSeen { height, hash: Some(hash) };
+        let seen = |height, hash| LastSeen { height, hash: Some(hash), is_final: false };
         let last = seen(101, own);
         let moved = Some(seen(102, other));
         for (head, complete_from, canonical, state, next_event) in [
@@ -105,8 +113,30 @@ mod tests {
             let case = (head, complete_from, canonical, state);
             assert_eq!(found, next_event, "{case:?}");
         }
-        let height = LastSeen { height: 101, hash: None };
+        let height = LastSeen { height: 101, hash: None, is_final: false };
         assert_eq!(height.next_event(Some(100), 0, None, None), NextEvent::Wait);
         assert_eq!(height.next_event(Some(101), 102, None, None), NextEvent::State);
+    }
+    #[test]
+    fn a_final_block_is_compared_with_final_blocks() {
+        let [own, other] = ["own", "other"].map(|name| CryptoHash::digest(name.as_bytes()));
+        let block = |height, hash, is_final| LastSeen { height, hash: Some(hash), is_final };
+        let last = block(101, own, true);
+        for (last_final, canonical, state, next_event) in [
+            (99, Some(own), Some(block(101, own, false)), NextEvent::Wait),
+            (99, Some(other), None, NextEvent::Wait),
+            (99, Some(other), Some(block(102, other, false)), NextEvent::Wait),
+            (99, Some(own), Some(last), NextEvent::State),
+            (101, Some(own), Some(last), NextEvent::State),
+            (101, Some(own), Some(block(103, other, false)), NextEvent::State),
+            (101, Some(other), None, NextEvent::UnIncluded),
+        ] {
+            let found = last.next_event(Some(last_final), 0, canonical, state);
+            assert_eq!(found, next_event, "{:?}", (last_final, canonical, state));
+        }
+        // One that was not final can have become so.
+        let state = Some(last);
+        let found = block(101, own, false).next_event(Some(99), 0, None, state);
+        assert_eq!(found, NextEvent::State);
     }
 }

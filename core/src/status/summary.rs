@@ -47,8 +47,9 @@ pub struct StatusSummary {
 
 impl StatusSummary {
     /// The block that includes the transaction
-    pub const fn block(&self) -> LastSeen {
-        LastSeen { height: self.height, hash: self.block_hash }
+    pub fn block(&self) -> LastSeen {
+        let is_final = self.milestone.satisfies(Milestone::IncludedFinal);
+        LastSeen { height: self.height, hash: self.block_hash, is_final }
     }
 
     /// Whether the transaction was refused when it was included, so that it can be executed yet
@@ -97,7 +98,14 @@ impl Observation {
             return Ok([WaitCondition::Anything].into());
         }
         match self.status.as_ref().map(TransactionStatus::source) {
-            None => Ok([WaitCondition::Inclusion(self.hash)].into()),
+            None => {
+                // A watcher may know a block as final that is not yet final here.
+                let heights = self.canonical.iter().map(|(height, _)| *height);
+                let heights = heights.filter(|height| self.is_not_final(*height));
+                let mut conditions = Vec::from([WaitCondition::Inclusion(self.hash)]);
+                conditions.extend(heights.take(MAX_CONDITIONS - 1).map(WaitCondition::Finality));
+                Ok(conditions)
+            }
             Some(Source::Finalized(_)) => Ok(Vec::new()),
             Some(Source::Tree(status)) => self.tree_conditions(status),
         }
@@ -108,7 +116,12 @@ impl Observation {
     pub fn next_event(&self, last: LastSeen) -> Option<NextEvent> {
         let state = self.summary.map(|summary| summary.block());
         let canonical = self.canonical.iter().find(|(height, _)| *height == last.height)?.1;
-        Some(last.next_event(self.head, self.complete_from, canonical, state))
+        let head = if last.is_final { self.last_final } else { self.head };
+        Some(last.next_event(head, self.complete_from, canonical, state))
+    }
+
+    fn is_not_final(&self, height: BlockHeight) -> bool {
+        self.last_final.is_none_or(|last| last < height)
     }
 
     fn tree_conditions(&self, status: &TreeStatus) -> Result<Vec<WaitCondition>, Error> {
@@ -146,7 +159,7 @@ impl Observation {
         }
         // Waiting for the finality of the newest block is also to wait for a fork that removes it
         // or any before it.
-        let not_final = |height: &BlockHeight| self.last_final.is_none_or(|last| last < *height);
+        let not_final = |height: &BlockHeight| self.is_not_final(*height);
         conditions.extend(Some(own).filter(not_final).map(WaitCondition::Finality));
         let newest = Some(newest).filter(|newest| *newest != own).filter(not_final);
         conditions.extend(newest.map(WaitCondition::Finality));

@@ -161,7 +161,7 @@ impl Slot {
 
     /// Puts in an observation; returns whether it decides the next event
     fn put(&mut self, observation: &Observation, state: &Arc<CompactStatus>) -> bool {
-        let min_height = LastSeen { height: self.min_height, hash: None };
+        let min_height = LastSeen { height: self.min_height, hash: None, is_final: false };
         let compared = [
             (self.min_height > 0).then_some(min_height),
             self.last.filter(|_| !self.is_un_included),

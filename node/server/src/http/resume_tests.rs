@@ -7,7 +7,7 @@ use core::time::Duration;
 use milepost::endpoint::WaitConfig;
 use milepost::import::Retention;
 use milepost::primitives::CryptoHash;
-use milepost::status::LastSeen;
+use milepost::status::{LastSeen, Milestone};
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::{Value, json};
 
@@ -210,5 +210,35 @@ async fn a_stream_begins_at_its_minimum_height() {
         let params = json!({ "tx_hashes": [hash.to_string()], "min_height": "9" });
         let error = client.call("subscribe_tx_status", params).await["error"]["data"].to_string();
         assert!(error.contains("params.min_height: expected a height"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_final_block_is_waited_for_until_it_is_final_here() {
+    let (messages, hash, index) = blocks();
+    let service = service();
+    import(&service, &messages[..=index]);
+    let mut known = index + 1;
+    let id = loop {
+        import(&service, &messages[known..=known]);
+        known += 1;
+        let state = service.full_status(hash).await.unwrap().0;
+        if state.milestone.satisfies(Milestone::IncludedFinal) {
+            break state.id;
+        }
+    };
+    for is_socket in [false, true] {
+        let service = super::event_tests::service();
+        import(&service, &messages[..=index]);
+        let address = start(&service).await;
+        let mut reader = Reader::open(&address, is_socket, hash, &id).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        import(&service, &messages[index + 1..=known]);
+        // Neither the state that it had before, nor that a fork took the block away.
+        let next = reader.next().await.unwrap();
+        let state = service.full_status(hash).await.unwrap().0;
+        let is_reached = state.milestone == Milestone::Final;
+        let (name, end) = if is_reached { ("reached", "-reached") } else { ("status", "") };
+        assert_eq!(next, (name.to_owned(), state.id + end));
     }
 }
