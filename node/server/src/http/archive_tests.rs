@@ -42,7 +42,10 @@ fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {
 }
 
 /// A service that keeps a few blocks, and its archive
-fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
+pub(super) fn service(
+    archive: &Arc<TestArchive>,
+    max_misses: u32,
+) -> (Arc<Service>, Arc<Exporter>) {
     service_with(lookups(archive, max_misses), None)
 }
 
@@ -79,7 +82,7 @@ fn chain(count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
 }
 
 /// Imports these blocks, and exports after each
-fn import(service: &Service, exporter: &Exporter, messages: &[BlockMessage]) {
+pub(super) fn import(service: &Service, exporter: &Exporter, messages: &[BlockMessage]) {
     for message in messages {
         // Some messages of this chain are on forks that are refused.
         let _ = service.import_block(&message.json);

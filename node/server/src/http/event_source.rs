@@ -109,6 +109,8 @@ pub(super) struct EventSource {
     options: EventOptions,
     /// The change that needs the result of its transaction, or asks the archive for it
     rendering: Option<(Change, Rendering)>,
+    /// The positions in no block of the store, about which the archive was asked
+    asked: BTreeSet<usize>,
     /// The positions that wait for a higher head
     behind: BTreeSet<usize>,
     /// When that wait ends, once there was one
@@ -159,6 +161,7 @@ impl EventSource {
             _permit: permit,
             options,
             rendering: None,
+            asked: BTreeSet::new(),
             behind: BTreeSet::new(),
             wait_end: None,
             is_open: true,
@@ -208,6 +211,10 @@ impl EventSource {
         let options = self.options;
         let position = change.position()?;
         let needs_result = match &change {
+            // Retention may have forgotten it before it was watched.
+            Change::State(_, state) if state.milestone == Milestone::None => {
+                self.service.archive().is_some() && self.asked.insert(position)
+            }
             Change::State(_, state) => {
                 options.with_result && state.milestone.satisfies(options.wait_until)
             }
@@ -271,14 +278,20 @@ impl EventSource {
             Err(error) => return Some(self.failed(position, &error)),
         };
         let is_reached = state.milestone.satisfies(self.options.wait_until);
+        let is_found = is_reached && state.milestone != Milestone::None;
+        if before.is_some_and(|before| before.milestone == Milestone::None) && !is_found {
+            // The state is next, about which the archive is not asked again.
+            return None;
+        }
         // Otherwise a fork took the milestone away in between, which the watcher is about to learn;
         // if it came back before that, there is no other state to be learnt.
-        let is_same = before.is_none_or(|before| is_reached && before.block() == state.block());
+        let is_same = before.is_none_or(|before| {
+            is_reached && (before.block().is_none() || before.block() == state.block())
+        });
         if !is_same || !self.watcher.take(change) {
             return None;
         }
-        // `NONE` is reached by a transaction in no block, unless it is forgotten.
-        if is_reached && (before.is_some() || state.milestone != Milestone::None) {
+        if is_found {
             let result = result.filter(|_| self.options.with_result);
             return Some(self.reached(position, &state, result.as_deref()));
         }

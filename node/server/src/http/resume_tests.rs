@@ -4,16 +4,19 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost::endpoint::WaitConfig;
+use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::Retention;
 use milepost::primitives::CryptoHash;
 use milepost::status::{LastSeen, Milestone};
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::{Value, json};
 
+use super::archive_tests;
 use super::event_tests::{Event, Events, get_http1, service, service_that_keeps, start};
 use super::websocket_tests::Client;
+use crate::archive::test_archive::TestArchive;
 use crate::service::Service;
+use crate::watching;
 
 /// The blocks of a chain without forks, its first transaction, and the index of its block
 fn blocks() -> (Vec<BlockMessage>, CryptoHash, usize) {
@@ -147,6 +150,38 @@ async fn retention_forgets_and_takes_no_block_away() {
         assert_eq!(reader.next().await, None);
         let path = format!("/tx/{hash}/events");
         assert_eq!(get_http1(&address, &path, Some(&forgotten)).await.status(), 204);
+    }
+}
+
+#[tokio::test]
+async fn what_retention_forgot_is_answered_from_the_archive() {
+    let mut practice = Practice::new(Settings::demo(1));
+    let messages: Vec<_> = (0..40).map(|_| practice.next_message()).collect();
+    let index = messages.iter().position(|message| !message.transactions.is_empty()).unwrap();
+    let hash = messages[index].transactions[0].hash;
+    let id = included(&messages[..=index], hash).await;
+    for is_socket in [false, true] {
+        let archive = TestArchive::new();
+        let (service, exporter) = archive_tests::service(&archive, 1_000_000);
+        tokio::spawn(watching::run(Arc::clone(&service)));
+        archive_tests::import(&service, &exporter, &messages[..=index]);
+        let address = start(&service).await;
+        let mut live = Reader::open(&address, is_socket, hash, "").await;
+        assert_eq!(live.next().await, Some(("status".to_owned(), id.clone())));
+        // Nothing is observed in between.
+        archive_tests::import(&service, &exporter, &messages[index + 1..]);
+        let forgotten = Engine::default().observe(hash, &service.store().snapshot()).unwrap();
+        assert!(forgotten.summary.is_none());
+        let state = service.full_status(hash).await.unwrap().0;
+        assert_eq!(state.milestone, Milestone::Final);
+        let reached = Some(("reached".to_owned(), format!("{}-reached", state.id)));
+        // Who is there, who comes back, and who comes for the first time.
+        let back = Reader::open(&address, is_socket, hash, &id).await;
+        let first = Reader::open(&address, is_socket, hash, "").await;
+        for mut reader in [live, back, first] {
+            assert_eq!(reader.next().await, reached);
+            assert_eq!(reader.next().await, None);
+        }
     }
 }
 
