@@ -1,15 +1,17 @@
 //! Simulation of the whole server: feed, store, waiting, watches, stop and restart, from a seed.
 //!
-//! A seed determines a practice chain, the faults of its feed, clients, and the processes of a
-//! server over one store. All of it is that of the program, on one thread with a clock that jumps;
-//! connections are pipes in memory. What a client gets is compared with a [`Model`](model::Model),
-//! in what it says and when it comes.
+//! A seed determines a practice chain, the faults of its feeds, clients, and the processes of a
+//! server and of a second one that lags, each over a store that stays or is lost. All of it is that
+//! of the program, on one thread with a clock that jumps; connections are pipes in memory. What a
+//! client gets is compared with a [`Model`](model::Model) of the server, in what it says and when it
+//! comes; what a watcher gets, with what one [observer] of the chain could have seen.
 
 mod chain;
 mod clients;
 mod figures;
 mod http_client;
 mod model;
+mod observer;
 mod processes;
 mod source;
 mod streams;
@@ -24,7 +26,7 @@ use figures::Figures;
 use processes::run;
 
 /// Seeds of every run of the tests
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 60;
 /// The variable with a number of seeds, from 0 on
 const SEEDS_VARIABLE: &str = "MILEPOST_SIMULATION_SEEDS";
 /// The variable with one seed, whose events are printed

@@ -26,7 +26,7 @@ impl Chain {
         let settings = Settings {
             transactions: 0..=rng.between(1, 2),
             shards: rng.between(1, 2) as usize,
-            forks: rng.between(0, 200) as u16,
+            forks: rng.between(0, 300) as u16,
             epoch_length: 20,
             ..Settings::simulation(seed)
         };

@@ -22,8 +22,6 @@ use super::http_client::{self, Outcome};
 use super::model::{AnswerKind, SentRequest};
 use super::world::{Connector, World};
 
-/// The maximum time that a request may choose to wait
-pub(super) const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How long a request may be open before it counts as one that hangs for ever
 const HANG_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -55,8 +53,8 @@ impl Client {
     pub(super) async fn run(mut self) -> Result<String, String> {
         for _ in 0..self.rng.between(4, 12) {
             time::sleep(Duration::from_millis(self.rng.below(4_000))).await;
-            let connector = self.world.running_server().await;
-            let done = match self.rng.below(4) {
+            let connector = self.a_server().await;
+            let done = match self.rng.below(3) {
                 0 => self.watch(connector).await,
                 _ => self.ask(connector).await,
             };
@@ -65,6 +63,12 @@ impl Client {
             })?;
         }
         Ok(self.notes)
+    }
+
+    /// One of the servers, once it runs
+    pub(super) async fn a_server(&mut self) -> Connector {
+        let server = self.rng.index(self.world.servers.len());
+        self.world.running_server(server).await
     }
 
     /// Leaves after a while, or never
@@ -77,7 +81,7 @@ impl Client {
 
     /// A transaction that may be about to come, or is of another time
     pub(super) fn pick(&mut self) -> Option<PracticeTransaction> {
-        let head = self.world.model(|model| model.head());
+        let head = self.world.model(0, |model| model.head());
         let transactions = &self.world.chain.transactions;
         let near = |it: &PracticeTransaction| (head..head + 4).contains(&(it.height + 2));
         let near: Vec<_> = transactions.iter().filter(|it| near(it)).collect();
@@ -95,7 +99,7 @@ impl Client {
         if self.rng.one_in(3) {
             let seconds = self.rng.below(30);
             request = request.header("prefer", format!("wait={seconds}"));
-            timeout = Duration::from_secs(seconds).min(MAX_WAIT);
+            timeout = Duration::from_secs(seconds).min(self.world.max_wait);
         }
         let request = request.body(Full::new(Bytes::from(body.clone()))).expect("a request");
         let leaves_after = self.leaves_after(6, 8);
@@ -139,8 +143,10 @@ impl Client {
             self.note("no server listens");
             return Ok(());
         };
-        let (now, stopped) = (Instant::now(), self.world.stopped(connector.process));
-        let kind = self.world.model(|model| model.check(&sent, (status, &answer), now, stopped))?;
+        let (now, stopped) = (Instant::now(), self.world.stopped(&connector));
+        let kind = self
+            .world
+            .model(connector.server, |model| model.check(&sent, (status, &answer), now, stopped))?;
         self.world.count(|figures| {
             *match kind {
                 AnswerKind::Immediate => &mut figures.immediate,

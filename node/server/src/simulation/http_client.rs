@@ -56,7 +56,7 @@ pub(super) async fn send(
     let connection = Connection { task };
     match sender.send_request(request).await {
         Ok(response) => {
-            check_head(world, response.headers())?;
+            check_head(world, connector, response.headers())?;
             Ok(Outcome::Done((response, connection)))
         }
         Err(error) => failed(error),
@@ -70,7 +70,7 @@ pub(super) fn broken<T>(
     at: Instant,
     error: &str,
 ) -> Result<Outcome<T>, String> {
-    let was_stopping = world.stopped(connector.process).is_some_and(|stopped| stopped <= at);
+    let was_stopping = world.stopped(connector).is_some_and(|stopped| stopped <= at);
     if *connector.killed.borrow() || was_stopping {
         return Ok(refused(world));
     }
@@ -82,9 +82,9 @@ fn refused<T>(world: &World) -> Outcome<T> {
     Outcome::Gone
 }
 
-fn check_head(world: &World, headers: &HeaderMap) -> Result<(), String> {
+fn check_head(world: &World, connector: &Connector, headers: &HeaderMap) -> Result<(), String> {
     // Left out before the first block.
     let head = headers.get(HEAD).map_or(Ok("0"), |head| head.to_str());
     let head = head.ok().and_then(|text| text.parse().ok()).ok_or("a head that is no height")?;
-    world.model(|model| model.check_head(head, Instant::now()))
+    world.model(connector.server, |model| model.check_head(head, Instant::now()))
 }

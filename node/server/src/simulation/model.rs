@@ -4,7 +4,8 @@
 //! engine, without a service, and keeps it as it was after each block. From that it follows what a
 //! request has to get: at the first state at which its milestone is reached, at once; at its
 //! deadline, the time-out of the interface. What the engine says about one state is not questioned
-//! here; its own simulation does that.
+//! here; its own simulation does that. Which event follows which is decided by the
+//! [observer](super::observer) alone.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -15,7 +16,7 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockPosition, ImportSettings};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash, Nonce};
-use milepost::status::{CompactStatus, LastSeen, Milestone, NextEvent, StatusQuery};
+use milepost::status::{CompactStatus, Milestone, StatusQuery};
 use milepost::storage::{MemoryStorage, run};
 use milepost::transaction::SignedTransaction;
 use serde_json::Value;
@@ -23,6 +24,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::chain::Chain;
+use super::observer::{Blocks, Relation, SeenBlock, View};
 
 /// How much later than expected something may come: timers count in milliseconds
 pub(super) const SLACK: Duration = Duration::from_millis(5);
@@ -34,13 +36,19 @@ struct State {
     /// When the block was committed
     at: Instant,
     head: BlockHeight,
+    view: View,
     rows: MemoryStorage,
 }
 
-/// All states so far
+/// All states of a server so far
 pub(super) struct Model {
+    /// The rows before the first block
+    first_rows: MemoryStorage,
+    blocks: Blocks,
     engine: Engine,
     settings: ImportSettings,
+    /// How long a stream may wait for a higher head
+    max_wait: Duration,
     rows: MemoryStorage,
     states: Vec<State>,
     /// When the clock jumped, from and to
@@ -79,30 +87,66 @@ pub(super) enum AnswerKind {
     Stopped,
 }
 
-/// What a watcher knows of a transaction
+/// What a watcher knows of a transaction, from whatever server
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    json: Option<String>,
+    /// The block of the state, if it has one
+    block: Option<SeenBlock>,
+}
+
+/// What a watcher has seen of a transaction in a stream
 pub(super) struct Seen {
     state: usize,
-    json: Option<String>,
     at: Instant,
-    /// The block of the state, if it has one
-    block: Option<LastSeen>,
+    /// When the stream began
+    start: Instant,
+    /// The height that the head has to have before the first event
+    min_height: BlockHeight,
+    pub(super) known: Known,
 }
 
 /// An event of a watch
 pub(super) struct WatchEvent<'text> {
+    pub(super) id: &'text str,
     pub(super) name: &'text str,
     pub(super) data: &'text str,
 }
 
+/// What kind of event an event is
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum EventKind {
+    State,
+    UnIncluded,
+    Reached,
+    Forgotten,
+    Timeout,
+}
+
+/// What an observer sees next
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Next {
+    Wait,
+    State,
+    UnIncluded,
+    Forgotten,
+}
+
 impl Model {
     /// The model of a server with this engine, before the first block
-    pub(super) fn new(engine: Engine, settings: ImportSettings, chain: &Chain) -> Self {
+    pub(super) fn new(
+        engine: Engine,
+        settings: ImportSettings,
+        max_wait: Duration,
+        chain: &Chain,
+    ) -> Self {
         let mut rows = MemoryStorage::new();
         for (height, config) in &chain.configs {
             let put = engine.put_config(*height, config, &settings, &mut rows);
             put.expect("a configuration of the practice chain");
         }
-        let state = State { at: Instant::now(), head: 0, rows: rows.clone() };
+        let (at, view, first_rows) = (Instant::now(), View::default(), rows.clone());
+        let state = State { at, head: 0, view, rows: rows.clone() };
         let nonces = chain.transactions.iter().map(|transaction| {
             let signed = SignedTransaction::decode(&transaction.signed);
             let nonce = signed.expect("a transaction of the chain").transaction().nonce();
@@ -112,7 +156,8 @@ impl Model {
             (nonce, Signed { hash, signer, signed_base64 })
         });
         let nonces = nonces.collect();
-        Self { engine, settings, rows, states: vec![state], jumps: Vec::new(), nonces }
+        let (blocks, states, jumps) = (Blocks::new(chain), vec![state], Vec::new());
+        Self { first_rows, blocks, engine, settings, max_wait, rows, states, jumps, nonces }
     }
 
     /// Takes in a block that was committed
@@ -124,9 +169,22 @@ impl Model {
                 BlockPosition::Head => summary.block.height,
                 _ => self.head(),
             };
-            self.states.push(State { at, head, rows: self.rows.clone() });
+            let chain = self.engine.chain_status(&self.rows).map_err(|error| error.to_string())?;
+            let view = View {
+                head: chain.head.map(|block| (block.height, block.hash)),
+                last_final: chain.last_final.map(|block| block.height),
+                complete_from: chain.complete_from.unwrap_or_default(),
+            };
+            self.states.push(State { at, head, view, rows: self.rows.clone() });
         }
         Ok(())
+    }
+
+    /// The server has lost its store
+    pub(super) fn lose_store(&mut self, at: Instant) {
+        self.rows = self.first_rows.clone();
+        let (view, rows) = (View::default(), self.rows.clone());
+        self.states.push(State { at, head: 0, view, rows });
     }
 
     pub(super) fn jumped(&mut self, from: Instant, to: Instant) {
@@ -341,17 +399,11 @@ impl Model {
         }
     }
 
-    /// What one knows who starts to watch, and may have a state already
-    pub(super) fn start_watch(
-        &self,
-        at: Instant,
-        before: Option<(usize, String)>,
-        last_event_id: &str,
-    ) -> Seen {
-        let first = self.states.iter().rposition(|state| state.at < at).unwrap_or(0);
-        let block = before.as_ref().and_then(|_| LastSeen::of_id(last_event_id));
-        let (state, json) = before.map_or((first, None), |(state, json)| (state, Some(json)));
-        Seen { state: state.max(first), json, at, block }
+    /// What one knows who starts to watch, and may have seen events already; nothing is sent before
+    /// the head has the minimum height
+    pub(super) fn start_watch(&self, at: Instant, known: Known, min_height: BlockHeight) -> Seen {
+        let state = self.states.iter().rposition(|state| state.at < at).unwrap_or(0);
+        Seen { state, at, start: at, min_height, known }
     }
 
     /// Checks that one who watches a transaction has its newest state
@@ -365,20 +417,44 @@ impl Model {
             if end <= begin + SLACK {
                 continue;
             }
-            let current = self.compact(hash, &state.rows)?;
-            if seen.json.as_ref() != Some(&current.json) {
-                return Err(format!(
-                    "no event for {:?}: {} is not known, but {:?}",
-                    end - begin,
-                    current.json,
-                    seen.json
-                ));
+            let next = self.next(hash, seen, state)?;
+            let is_known = match next {
+                Next::Wait => end <= self.due(seen.start + self.max_wait) + SLACK,
+                Next::State => {
+                    seen.known.json.as_ref() == Some(&self.compact(hash, &state.rows)?.json)
+                }
+                Next::UnIncluded | Next::Forgotten => false,
+            };
+            if !is_known {
+                let (after, Seen { known, .. }) = (end - begin, seen);
+                let view = state.view;
+                return Err(format!("no {next:?} in {after:?} after {known:?}, at {view:?}"));
             }
         }
         Ok(())
     }
 
-    /// Checks an event; returns whether it is the last one
+    /// The event that one observer of the chain sees next who looks at this state
+    fn next(&self, hash: CryptoHash, seen: &Seen, state: &State) -> Result<Next, String> {
+        if state.view.head.is_none_or(|(head, _)| head < seen.min_height) && seen.min_height > 0 {
+            return Ok(Next::Wait);
+        }
+        let Some(block) = &seen.known.block else { return Ok(Next::State) };
+        let relation = self.blocks.relation(block, &state.view);
+        let is_in_block =
+            || Ok::<_, String>(SeenBlock::of_id(&self.compact(hash, &state.rows)?.id).is_some());
+        match relation {
+            Relation::Ahead => Ok(Next::Wait),
+            Relation::Replaced => Ok(Next::UnIncluded),
+            Relation::Canonical | Relation::Unknown if is_in_block()? => Ok(Next::State),
+            Relation::Canonical if block.height >= state.view.complete_from => {
+                Err(format!("the block {block:?} is stored, and not its transaction"))
+            }
+            Relation::Canonical | Relation::Unknown => Ok(Next::Forgotten),
+        }
+    }
+
+    /// Checks an event
     pub(super) fn check_event(
         &self,
         hash: CryptoHash,
@@ -386,46 +462,85 @@ impl Model {
         seen: &mut Seen,
         event: &WatchEvent<'_>,
         at: Instant,
-    ) -> Result<bool, String> {
+    ) -> Result<EventKind, String> {
         self.check_watch(hash, seen, at)?;
-        for (index, state, ..) in self.visible(seen.at, at).filter(|it| it.0 >= seen.state) {
-            let heights = seen.block.iter().map(|block| block.height).collect();
-            let observation = self.engine.observe_at(hash, heights, &state.rows);
-            let observation = observation.map_err(|error| error.to_string())?;
-            let next_event = seen.block.and_then(|block| observation.next_event(block));
-            if next_event == Some(NextEvent::UnIncluded) {
-                let none = CompactStatus::in_no_block(hash).json;
-                if (event.name, event.data) == ("un-included", &none) {
-                    *seen = Seen { state: index, json: Some(none), at, block: None };
-                    return Ok(false);
+        let (none, of_hash) =
+            (CompactStatus::in_no_block(hash).json, format!(r#"{{"transaction_hash":"{hash}"}}"#));
+        let states = self.visible(seen.at, at).filter(|it| it.0 >= seen.state);
+        for (index, state, ..) in states {
+            let kind = match (self.next(hash, seen, state)?, event.name) {
+                (Next::UnIncluded, "un-included") if event.data == none => {
+                    seen.known = Known { json: Some(none), block: None };
+                    EventKind::UnIncluded
                 }
-                continue;
-            }
-            let compact = CompactStatus::new(&observation);
-            let is_reached = compact.milestone.satisfies(wait_until);
-            let data = match observation.result().map_err(|error| error.to_string())? {
-                Some(result) if is_reached && with_result => compact.with_result(&result),
-                _ => compact.json.clone(),
+                (Next::Forgotten, "forgotten") if event.data == of_hash => EventKind::Forgotten,
+                (Next::Wait, "timeout")
+                    if event.data == of_hash && at >= seen.start + self.max_wait =>
+                {
+                    EventKind::Timeout
+                }
+                (Next::State, "status" | "reached") => {
+                    let observation = self.engine.observe(hash, &state.rows);
+                    let observation = observation.map_err(|error| error.to_string())?;
+                    let compact = CompactStatus::new(&observation);
+                    let is_reached = compact.milestone.satisfies(wait_until);
+                    let data = match observation.result().map_err(|error| error.to_string())? {
+                        Some(result) if is_reached && with_result => compact.with_result(&result),
+                        _ => compact.json.clone(),
+                    };
+                    if data != event.data || is_reached != (event.name == "reached") {
+                        continue;
+                    }
+                    let block = SeenBlock::of_id(event.id);
+                    self.check_order(seen.known.block.as_ref(), block.as_ref(), &state.view)?;
+                    seen.known = Known { json: Some(compact.json), block };
+                    seen.min_height = 0;
+                    if is_reached { EventKind::Reached } else { EventKind::State }
+                }
+                _ => continue,
             };
-            let name = if is_reached { "reached" } else { "status" };
-            if data == event.data && name == event.name {
-                let block = compact.block();
-                *seen = Seen { state: index, json: Some(compact.json), at, block };
-                return Ok(is_reached);
-            }
+            (seen.state, seen.at) = (index, at);
+            return Ok(kind);
         }
-        Err(format!("no state has the event {} {}, after {:?}", event.name, event.data, seen.json))
+        Err(format!("no state has the event {} {}, after {:?}", event.name, event.data, seen.known))
+    }
+
+    /// Checks that one observer can have seen a transaction in these blocks, one after the other
+    fn check_order(
+        &self,
+        before: Option<&SeenBlock>,
+        now: Option<&SeenBlock>,
+        view: &View,
+    ) -> Result<(), String> {
+        let Some(now) = now else { return Ok(()) };
+        if self.blocks.relation(now, view) != Relation::Canonical {
+            return Err(format!("a state in {now:?}, which is not canonical at {view:?}"));
+        }
+        match before {
+            Some(before) if before.is_final && before.hash == now.hash && !now.is_final => {
+                Err(format!("{before:?} is not final any more in {now:?}"))
+            }
+            Some(before)
+                if before.height >= view.complete_from
+                    && !self.blocks.is_one_branch(before, now) =>
+            {
+                Err(format!("{now:?} after {before:?}, with a fork between them"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether one who comes with the id of a last event is told that there is no other
+    pub(super) fn is_last(&self, hash: CryptoHash, seen: &Seen, id: &str, at: Instant) -> bool {
+        self.visible(seen.at, at).any(|(_, state, ..)| match self.next(hash, seen, state) {
+            Ok(Next::Wait) => id.ends_with("-timeout"),
+            Ok(Next::Forgotten) => id.ends_with("-forgotten"),
+            _ => false,
+        })
     }
 
     fn compact(&self, hash: CryptoHash, rows: &MemoryStorage) -> Result<CompactStatus, String> {
         let observation = self.engine.observe(hash, rows).map_err(|error| error.to_string())?;
         Ok(CompactStatus::new(&observation))
-    }
-}
-
-impl Seen {
-    /// The state and its JSON, for one who watches again later
-    pub(super) fn into_known(self) -> Option<(usize, String)> {
-        Some((self.state, self.json?))
     }
 }

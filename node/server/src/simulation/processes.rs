@@ -1,9 +1,10 @@
-//! Processes of a server, one after another: each starts over the store, and stops or is killed.
+//! Processes of servers, one after another: each starts over the store, and stops or is killed.
 //!
 //! A kill cuts all connections, ends the tasks and keeps what was committed; a stop has to answer
-//! everything in a bounded time and leave no task. The last process goes on until the head of the
-//! feed is taken in and every client is done, and then answers about every transaction as an engine
-//! that was handed the whole chain at once.
+//! everything in a bounded time and leave no task. A store in memory may be lost with the process.
+//! The last process of a server goes on until the head of the feed is taken in and every client is
+//! done, and then answers about every transaction as an engine that was handed the whole chain at
+//! once. A second server lags, and may keep few blocks.
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -14,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use milepost::endpoint::{
     Engine, RequestState, Response, Settings, UnknownTransaction, WaitConfig,
 };
-use milepost::import::ImportSettings;
+use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::rpc::ResponseKind;
 use milepost::storage::{MemoryStorage, Snapshot};
@@ -28,11 +29,11 @@ use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
 use tokio::time::{self, Instant};
 
 use super::chain::Chain;
-use super::clients::{Client, MAX_WAIT};
+use super::clients::Client;
 use super::figures::Figures;
 use super::model::Model;
 use super::source::MemorySource;
-use super::world::{Connector, World};
+use super::world::{Connector, ServerWorld, World};
 use crate::follow::{import_followed, stored_chain};
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::service::Service;
@@ -44,6 +45,8 @@ use crate::{waiting, watching};
 const MAX_STOP: Duration = Duration::from_secs(40);
 /// How long the head may take after the chain has ended, and clients after that
 const MAX_END: Duration = Duration::from_secs(1_200);
+/// Makes the random numbers of the second server others than those of the first
+const SECOND: u64 = 0x9e6c_63d0_876a_9a7f;
 
 /// A run of a seed
 pub(super) struct Run {
@@ -70,6 +73,10 @@ enum StoreContent {
 /// What all processes of a server share
 struct Host {
     world: Arc<World>,
+    /// The index of the server
+    server: usize,
+    /// One in how many commits takes long
+    slow_commits: u64,
     feed: Arc<Feed>,
     engine: Engine,
     import_settings: ImportSettings,
@@ -101,52 +108,78 @@ async fn simulate(seed: u64, is_printed: bool) -> Result<Run, String> {
     let settings = Settings::default().with_unknown(unknown).with_timeout_cause(rng.one_in(2));
     let (engine, import_settings) = (Engine::new(settings), ImportSettings::default());
     let timeout = rng.between(500, 15_000);
+    let max_wait = Duration::from_secs(rng.between(1, 20));
     let folder = rng.one_in(8).then(folder);
     let end = chain.messages.last().map_or(0, |message| message.arrival_ms);
-    let feed = feed(seed, &chain, end, &mut rng);
-    let model = Model::new(engine, import_settings, &chain);
-    let host = Host {
-        world: Arc::new(World::new(chain, model, is_printed)),
+    let feed_of_first = feed(seed, &chain, end, &mut rng);
+    let first = ServerWorld::new(Model::new(engine, import_settings, max_wait, &chain));
+    // Drawn by itself, so that the run of the first server is the same with the second.
+    let mut own = Rng::new(mix(seed ^ SECOND));
+    let second = own.one_in(2).then(|| {
+        let retention = match own.one_in(2) {
+            // With fewer a branch is refused whose blocks come late.
+            true => Retention::Blocks(own.between(11, 14)),
+            false => Retention::Everything,
+        };
+        let settings = import_settings.with_retention(retention);
+        (settings, feed(mix(seed), &chain, end, &mut own))
+    });
+    let mut servers = vec![first];
+    servers.extend(
+        second
+            .as_ref()
+            .map(|(settings, _)| ServerWorld::new(Model::new(engine, *settings, max_wait, &chain))),
+    );
+    let world = Arc::new(World::new(chain, servers, max_wait, is_printed));
+    let wait_config = WaitConfig::default().with_timeout(timeout).with_hash_seed(seed);
+    let first = Host {
+        world: Arc::clone(&world),
+        server: 0,
+        slow_commits: 12,
+        feed: feed_of_first,
+        engine,
+        import_settings,
+        wait_config,
+        folder,
+    };
+    let second = second.map(|(import_settings, feed)| Host {
+        world: Arc::clone(&world),
+        server: 1,
+        slow_commits: own.between(1, 4),
         feed,
         engine,
         import_settings,
-        wait_config: WaitConfig::default().with_timeout(timeout).with_hash_seed(seed),
-        folder,
-    };
-    let world = &host.world;
+        wait_config,
+        folder: None,
+    });
     world.count(|figures| {
         figures.seeds += 1;
-        figures.files += u64::from(host.folder.is_some());
+        figures.files += u64::from(first.folder.is_some());
+        figures.pairs += u64::from(second.is_some());
+        let keeps_few = |host: &Host| host.import_settings.retention != Retention::Everything;
+        figures.retentions += u64::from(second.as_ref().is_some_and(keeps_few));
     });
     let mut clients = JoinSet::new();
     let mut notes = vec![String::new(); rng.between(2, 8) as usize];
     for number in 0..notes.len() {
-        let client = Client::new(world, seed, number, Duration::from_millis(timeout));
+        let client = Client::new(&world, seed, number, Duration::from_millis(timeout));
         clients.spawn(async move { (number, client.run().await) });
     }
-
-    let mut kept = host.first_store()?;
-    let processes = rng.between(1, 5) as usize;
-    for process in 0..processes {
-        let server = host.start(process, &kept, rng.next_u64())?;
-        if process + 1 == processes {
-            host.finish(&server, &mut clients, &mut notes, end).await?;
-            host.stop(server, &kept).await?;
-            break;
+    let all_clients = async {
+        while let Some(client) = clients.join_next().await {
+            let (number, result) = client.map_err(|error| error.to_string())?;
+            notes[number] = result?;
         }
-        for _ in 0..rng.between(1, 4) {
-            time::sleep(Duration::from_millis(rng.between(100, 6_000))).await;
-            if rng.one_in(3) {
-                host.jump(Duration::from_millis(rng.between(1, 60_000))).await;
-            }
-            host.check(&server)?;
+        world.is_done.send_replace(true);
+        Ok::<(), String>(())
+    };
+    let second_lives = async {
+        match &second {
+            Some(host) => host.live(&mut own, end).await,
+            None => Ok(()),
         }
-        kept = match rng.one_in(2) {
-            true => host.kill(server, process + 1, rng.one_in(2)).await?,
-            false => host.stop(server, &kept).await?,
-        };
-        time::sleep(Duration::from_millis(rng.below(5_000))).await;
-    }
+    };
+    tokio::try_join!(biased; first.live(&mut rng, end), second_lives, all_clients)?;
     world.count(|figures| figures.seconds += world.start.elapsed().as_secs());
     world.failure()?;
     let figures = world.figures();
@@ -181,6 +214,39 @@ fn feed(seed: u64, chain: &Chain, end: u64, rng: &mut Rng) -> Arc<Feed> {
 }
 
 impl Host {
+    /// Runs the processes of the server
+    async fn live(&self, rng: &mut Rng, end: u64) -> Result<(), String> {
+        let mut kept = self.first_store()?;
+        let processes = rng.between(1, 5) as usize;
+        for process in 0..processes {
+            let server = self.start(process, &kept, rng.next_u64())?;
+            if process + 1 == processes {
+                self.finish(&server, end).await?;
+                self.stop(server, &kept).await?;
+                break;
+            }
+            for _ in 0..rng.between(1, 4) {
+                time::sleep(Duration::from_millis(rng.between(100, 6_000))).await;
+                // Both servers have one clock.
+                if rng.one_in(3) && self.server == 0 {
+                    self.jump(Duration::from_millis(rng.between(1, 60_000))).await;
+                }
+                self.check(&server)?;
+            }
+            kept = match rng.one_in(2) {
+                true => self.kill(server, process + 1, rng.one_in(2)).await?,
+                false => self.stop(server, &kept).await?,
+            };
+            if matches!(kept, StoreContent::Memory(_)) && rng.one_in(3) {
+                kept = self.first_store()?;
+                self.world.model(self.server, |model| model.lose_store(Instant::now()));
+                self.world.count(|figures| figures.lost_stores += 1);
+            }
+            time::sleep(Duration::from_millis(rng.below(5_000))).await;
+        }
+        Ok(())
+    }
+
     /// The store before the first process, which has the configurations
     fn first_store(&self) -> Result<StoreContent, String> {
         let kept = match self.folder {
@@ -204,6 +270,10 @@ impl Host {
         }
     }
 
+    fn connector(&self) -> &watch::Sender<Option<Connector>> {
+        &self.world.servers[self.server].connector
+    }
+
     fn path(&self, number: usize) -> std::path::PathBuf {
         let folder = self.folder.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
         folder.join(format!("{number}.milepost"))
@@ -218,7 +288,7 @@ impl Host {
         let world = &self.world;
         let service = Arc::new(self.service(self.open(kept)?));
         let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
-        let expected = world.model(|model| self.engine.chain_status(model.rows()));
+        let expected = world.model(self.server, |model| self.engine.chain_status(model.rows()));
         let expected = expected.map_err(|error| error.to_string())?;
         if chain != expected {
             return Err(format!("the store has {chain:?}, and was {expected:?}"));
@@ -247,6 +317,8 @@ impl Host {
             world: Arc::clone(world),
             service: Arc::clone(&service),
             pending: Arc::clone(&pending),
+            server: self.server,
+            slow_commits: self.slow_commits,
             rng: Rng::new(seed),
         };
         let importing = tokio::spawn(import.run(receiver));
@@ -274,12 +346,13 @@ impl Host {
             None,
             None,
             None,
-            http_options(),
+            http_options(world.max_wait),
         );
         let http = tokio::spawn(served);
         let killed = watch::Sender::new(false);
-        let connector = Connector { process, connections, killed: killed.subscribe() };
-        world.connector.send_replace(Some(connector));
+        let (server, killing) = (self.server, killed.subscribe());
+        let connector = Connector { server, process, connections, killed: killing };
+        self.connector().send_replace(Some(connector));
         let file = match kept {
             StoreContent::Memory(_) => None,
             StoreContent::File(number) => Some(*number),
@@ -308,9 +381,12 @@ impl Host {
 
     /// Lets the clock jump, when everything of this moment is done
     async fn jump(&self, by: Duration) {
+        let _clock = self.world.clock.lock().await;
         settle().await;
         let from = Instant::now();
-        self.world.model(|model| model.jumped(from, from + by));
+        for server in 0..self.world.servers.len() {
+            self.world.model(server, |model| model.jumped(from, from + by));
+        }
         self.world.count(|figures| figures.jumps += 1);
         time::advance(by).await;
         settle().await;
@@ -324,7 +400,7 @@ impl Host {
         in_commit: bool,
     ) -> Result<StoreContent, String> {
         settle().await;
-        self.world.connector.send_replace(None);
+        self.connector().send_replace(None);
         server.killed.send_replace(true);
         server.importing.abort();
         server.follow.abort();
@@ -337,7 +413,8 @@ impl Host {
             figures.lost_blocks += u64::from(!in_commit && !blocks.is_empty());
         });
         if in_commit {
-            commit(&self.world, &server.service, blocks).map_err(|error| error.to_string())?;
+            commit(&self.world, self.server, &server.service, blocks)
+                .map_err(|error| error.to_string())?;
         }
         let kept = match server.file {
             None => StoreContent::Memory(server.service.store().rows().unwrap_or_default()),
@@ -355,14 +432,16 @@ impl Host {
 
     /// Stops a server, which answers what waits
     async fn stop(&self, server: Server, kept: &StoreContent) -> Result<StoreContent, String> {
+        // A jump of the clock would count as time that the stop takes.
+        let _clock = self.world.clock.lock().await;
         settle().await;
         let Server { process, service, killed, http, follow, others, .. } = server;
-        self.world.stop(process);
+        self.world.stop(self.server, process);
         self.world.count(|figures| figures.stops += 1);
         service.shutdown();
         let stopped = async {
             let served = http.await.map_err(|error| error.to_string());
-            self.world.connector.send_replace(None);
+            self.connector().send_replace(None);
             served?;
             follow.await.map_err(|error| error.to_string())?;
             for other in others {
@@ -390,13 +469,7 @@ impl Host {
     }
 
     /// Waits for the head and for all clients, and checks the answers about all transactions
-    async fn finish(
-        &self,
-        server: &Server,
-        clients: &mut JoinSet<(usize, Result<String, String>)>,
-        notes: &mut [String],
-        end: u64,
-    ) -> Result<(), String> {
+    async fn finish(&self, server: &Server, end: u64) -> Result<(), String> {
         let height = self.world.chain.target;
         let limit = self.world.start + Duration::from_millis(end) + MAX_END;
         let mut head = server.service.head();
@@ -408,15 +481,9 @@ impl Host {
             let head = server.service.head_height();
             return Err(format!("the head is {head}, and the feed is at {height}"));
         }
-        let all = async {
-            while let Some(client) = clients.join_next().await {
-                let (number, result) = client.map_err(|error| error.to_string())?;
-                notes[number] = result?;
-            }
-            Ok::<(), String>(())
-        };
-        let all = time::timeout(MAX_END, all).await;
-        all.map_err(|_| "a client is not done".to_owned())??;
+        let mut is_done = self.world.is_done.subscribe();
+        let all = time::timeout(MAX_END, is_done.wait_for(|is_done| *is_done)).await;
+        all.map_err(|_| "a client is not done")?.map_err(|error| error.to_string())?;
         self.check(server)?;
         self.compare(&server.service)
     }
@@ -433,10 +500,11 @@ impl Host {
     /// was handed the whole chain at once
     fn compare(&self, service: &Service) -> Result<(), String> {
         let (rows, mut all) =
-            (self.world.model(|model| model.rows().clone()), MemoryStorage::new());
+            (self.world.model(self.server, |model| model.rows().clone()), MemoryStorage::new());
+        let keep_all = ImportSettings::default();
         for block in &self.world.chain.messages {
             // A block of a fork may be refused, as by every importer.
-            let _ = self.engine.import_block(&block.json, &self.import_settings, &mut all);
+            let _ = self.engine.import_block(&block.json, &keep_all, &mut all);
         }
         for transaction in &self.world.chain.transactions {
             let (hash, sender) = (transaction.hash, &transaction.signer_id);
@@ -446,16 +514,22 @@ impl Host {
             let stored = service.store().snapshot();
             let found = self.answer(&body, &stored);
             let is_final = found.kind() == ResponseKind::Result;
-            if found != self.answer(&body, &rows) || is_final && found != self.answer(&body, &all) {
-                let found = String::from_utf8_lossy(&found.body);
-                return Err(format!("at the end no engine says of {hash}: {found}"));
+            let mut oracles = vec![("the model", &rows)];
+            oracles.extend(is_final.then_some(("an engine with all blocks", &all)));
+            for (name, rows) in oracles {
+                let expected = self.answer(&body, rows);
+                if found != expected {
+                    let [found, expected] =
+                        [found, expected].map(|it| String::from_utf8_lossy(&it.body).into_owned());
+                    return Err(format!("at the end {hash} is {found}\n{name}: {expected}"));
+                }
             }
         }
         Ok(())
     }
 }
 
-fn http_options() -> Options {
+fn http_options(max_wait: Duration) -> Options {
     Options {
         base_path: "/".parse().expect("a path"),
         cors: Cors::AnyOrigin,
@@ -465,7 +539,7 @@ fn http_options() -> Options {
         max_connections: 100,
         address_connections: None,
         address_requests: None,
-        max_wait: MAX_WAIT,
+        max_wait,
     }
 }
 
@@ -481,6 +555,8 @@ struct Import {
     world: Arc<World>,
     service: Arc<Service>,
     pending: Arc<Mutex<Vec<FeedBlock>>>,
+    server: usize,
+    slow_commits: u64,
     rng: Rng,
 }
 
@@ -491,12 +567,13 @@ impl Import {
     ) -> Option<Result<(), ImportError<FeedBlock>>> {
         while let Some(block) = blocks.recv().await {
             self.add(block);
-            let millis = if self.rng.one_in(12) { 3_000 } else { 40 };
+            let millis = if self.rng.one_in(self.slow_commits) { 3_000 } else { 40 };
             time::sleep(Duration::from_millis(self.rng.below(millis))).await;
             while let Ok(block) = blocks.try_recv() {
                 self.add(block);
             }
-            if let Err(error) = commit(&self.world, &self.service, take(&self.pending)) {
+            if let Err(error) = commit(&self.world, self.server, &self.service, take(&self.pending))
+            {
                 return Some(Err(error));
             }
         }
@@ -515,13 +592,14 @@ fn take(pending: &Mutex<Vec<FeedBlock>>) -> Vec<FeedBlock> {
 /// Commits blocks, by the import of the program, and to the model
 fn commit(
     world: &World,
+    server: usize,
     service: &Service,
     blocks: Vec<FeedBlock>,
 ) -> Result<(), ImportError<FeedBlock>> {
     let at = Instant::now();
     let committed = |block: &FeedBlock, _: &_| {
         world.count(|figures| figures.blocks += 1);
-        if let Err(error) = world.model(|model| model.commit(&block.message, at)) {
+        if let Err(error) = world.model(server, |model| model.commit(&block.message, at)) {
             world.fail(error);
         }
     };

@@ -1,7 +1,8 @@
-//! Streams of events: a client that watches transactions, also over restarts of the server.
+//! Streams of events: a client that watches transactions, also over restarts and at other servers.
 //!
-//! A stream of one transaction is taken up again after its last event; one of several begins anew.
-//! While a stream is open, the newest state of each transaction has to be known at any time.
+//! A stream of one transaction is taken up again after its last event; one of several begins anew,
+//! at the height of that event. While a stream is open, the newest state of each transaction has to
+//! be known at any time.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -15,7 +16,8 @@ use tokio::time::{self, Instant};
 
 use super::clients::Client;
 use super::http_client::{self, Outcome};
-use super::model::{Seen, WatchEvent};
+use super::model::{EventKind, Known, Seen, WatchEvent};
+use super::observer::SeenBlock;
 use super::world::Connector;
 
 /// What is watched, and how
@@ -25,19 +27,21 @@ struct Watch {
     with_result: bool,
 }
 
-/// What a client knows after a stream
-struct Known {
+/// What a client has of the streams before
+#[derive(Clone, Default)]
+struct Before {
     last_event_id: String,
-    state: Option<(usize, String)>,
+    /// What is known of a single transaction
+    known: Known,
 }
 
 /// How a stream ended
 enum StreamEnd {
     /// All transactions have had their last event
-    Reached,
+    Ended,
     Left,
-    /// The server stopped or was killed; with what is known of a single transaction
-    Lost(Option<Known>),
+    /// The server stopped, was killed, or does not know the transaction
+    Lost,
 }
 
 /// The events of a body
@@ -79,7 +83,7 @@ impl Events {
 }
 
 impl Client {
-    /// Watches transactions until they have reached a milestone, or the leaves_after ends
+    /// Watches transactions until they have reached a milestone, or leaves
     pub(super) async fn watch(&mut self, mut connector: Connector) -> Result<(), String> {
         let count = if self.rng.one_in(2) { 1 } else { self.rng.between(2, 4) };
         let mut hashes: Vec<_> = (0..count).filter_map(|_| self.pick()).map(|it| it.hash).collect();
@@ -91,20 +95,29 @@ impl Client {
         let wait_until = *self.rng.pick(&Milestone::ALL);
         let watch = Watch { hashes, wait_until, with_result: self.rng.one_in(2) };
         let end = Instant::now() + time::Duration::from_millis(self.rng.below(40_000));
-        let mut known = None;
+        let mut before = Before::default();
         loop {
-            match self.stream(&connector, &watch, known, end).await? {
-                StreamEnd::Reached | StreamEnd::Left => return Ok(()),
-                StreamEnd::Lost(_) if self.rng.one_in(4) => return Ok(()),
-                StreamEnd::Lost(last) => known = last,
+            // Then a load balancer may send it to another server.
+            let millis = if self.rng.one_in(2) { 4_000 } else { 40_000 };
+            let until = Instant::now() + time::Duration::from_millis(self.rng.below(millis));
+            match self.stream(&connector, &watch, &mut before, until.min(end)).await? {
+                StreamEnd::Ended => return Ok(()),
+                StreamEnd::Left if end <= Instant::now() => return Ok(()),
+                StreamEnd::Left => {}
+                StreamEnd::Lost if self.rng.one_in(4) => return Ok(()),
+                StreamEnd::Lost => {}
             }
             // A server that stops can be connected to for a moment.
             time::sleep(time::Duration::from_millis(self.rng.between(300, 2_000))).await;
-            connector = self.world.running_server().await;
-            if end < Instant::now() {
+            let server = connector.server;
+            connector = self.a_server().await;
+            if end <= Instant::now() {
                 return Ok(());
             }
-            self.world.count(|figures| figures.resumed += 1);
+            self.world.count(|figures| {
+                figures.resumed += 1;
+                figures.moved += u64::from(server != connector.server);
+            });
         }
     }
 
@@ -113,7 +126,7 @@ impl Client {
         &mut self,
         connector: &Connector,
         watch: &Watch,
-        known: Option<Known>,
+        before: &mut Before,
         end: Instant,
     ) -> Result<StreamEnd, String> {
         let is_many = watch.hashes.len() > 1;
@@ -125,28 +138,40 @@ impl Client {
             false => format!("/tx/{}/events?{options}", watch.hashes[0]),
         };
         let mut request = Request::get(path);
-        let (mut last_event_id, mut before) = (String::new(), None);
-        if let Some(known) = known {
-            request = request.header("last-event-id", &known.last_event_id);
-            (last_event_id, before) = (known.last_event_id, known.state);
+        if !before.last_event_id.is_empty() {
+            request = request.header("last-event-id", &before.last_event_id);
         }
         let request = request.body(Full::new(Bytes::new())).expect("a request");
         let bytes = 1 << self.rng.between(8, 16);
         let (world, start) = (Arc::clone(&self.world), Instant::now());
         let sent = tokio::select! {
             biased;
-            () = connector.killed() => return Ok(StreamEnd::Lost(None)),
+            () = connector.killed() => return Ok(StreamEnd::Lost),
             sent = http_client::send(&world, connector, bytes, request) => sent?,
         };
-        let Outcome::Done((response, _connection)) = sent else { return Ok(StreamEnd::Lost(None)) };
+        let Outcome::Done((response, _connection)) = sent else { return Ok(StreamEnd::Lost) };
+        let server = connector.server;
+        let last_block = SeenBlock::of_id(&before.last_event_id).filter(|_| is_many);
+        let min_height = last_block.map_or(0, |block| block.height);
+        let mut seen: BTreeMap<CryptoHash, Seen> = world.model(server, |model| {
+            let one = |hash| (hash, model.start_watch(start, before.known.clone(), min_height));
+            watch.hashes.iter().copied().map(one).collect()
+        });
+        if response.status() == 204 {
+            let (id, now) = (&before.last_event_id, Instant::now());
+            let is_last = |(hash, seen): (&CryptoHash, &Seen)| {
+                world.model(server, |model| model.is_last(*hash, seen, id, now))
+            };
+            return match !is_many && seen.iter().all(is_last) {
+                true => Ok(StreamEnd::Lost),
+                false => Err(format!("no events after {id}")),
+            };
+        }
         if response.status() != 200 {
             return Err(format!("a stream of events has the status {}", response.status()));
         }
         self.world.count(|figures| figures.streams += 1);
-        let mut seen: BTreeMap<CryptoHash, Seen> = world.model(|model| {
-            let one = |hash| (hash, model.start_watch(start, before.clone(), &last_event_id));
-            watch.hashes.iter().copied().map(one).collect()
-        });
+        let mut is_unknown = false;
         let mut events = Events { body: response.into_body(), unread: Vec::new() };
         let is_left = loop {
             let event = tokio::select! {
@@ -158,23 +183,30 @@ impl Client {
             let event = match event {
                 Ok(Some(event)) => event,
                 Ok(None) if seen.is_empty() => {
-                    self.note("all is reached");
-                    return Ok(StreamEnd::Reached);
+                    self.note("all have had their last event");
+                    return Ok(if is_unknown { StreamEnd::Lost } else { StreamEnd::Ended });
                 }
-                Ok(None) if world.stopped(connector.process).is_some() => break false,
+                Ok(None) if world.stopped(connector).is_some() => break false,
                 Ok(None) => return Err("a stream ended before its transactions".to_owned()),
                 Err(error) => {
                     http_client::broken::<()>(&world, connector, start, &error)?;
                     break false;
                 }
             };
-            if self.take(watch, &mut seen, &event)? {
-                last_event_id = event.id;
+            let Some((kind, known)) = self.take(connector, watch, &mut seen, &event)? else {
+                continue;
+            };
+            is_unknown |= matches!(kind, EventKind::Forgotten | EventKind::Timeout) && !is_many;
+            before.last_event_id = event.id;
+            if !is_many {
+                before.known = known;
             }
         };
         let now = Instant::now();
         let is_known = |(hash, seen): (&CryptoHash, &Seen)| {
-            world.model(|model| model.check_watch(*hash, seen, now))
+            world
+                .model(server, |model| model.check_watch(*hash, seen, now))
+                .map_err(|error| format!("{hash}: {error}"))
         };
         seen.iter().try_for_each(is_known)?;
         if is_left {
@@ -184,42 +216,49 @@ impl Client {
         }
         self.world.count(|figures| figures.cut += 1);
         self.note("a stream is lost");
-        let single = seen.into_values().next().filter(|_| !is_many && !last_event_id.is_empty());
-        let known = single.map(|seen| Known { last_event_id, state: seen.into_known() });
-        Ok(StreamEnd::Lost(known))
+        Ok(StreamEnd::Lost)
     }
 
-    /// Takes in an event; returns whether it is of a transaction
+    /// Takes in an event; returns its kind and what is known after it, if it is of a transaction
     fn take(
         &mut self,
+        connector: &Connector,
         watch: &Watch,
         seen: &mut BTreeMap<CryptoHash, Seen>,
         event: &Event,
-    ) -> Result<bool, String> {
-        let Event { name, data, .. } = event;
+    ) -> Result<Option<(EventKind, Known)>, String> {
+        let Event { id, name, data } = event;
         if name == "end" {
             return match seen.is_empty() && watch.hashes.len() > 1 {
-                true => Ok(false),
+                true => Ok(None),
                 false => Err("an end before the end".to_owned()),
             };
         }
         let hash = data.split('"').nth(3).and_then(|text| text.parse::<CryptoHash>().ok());
         let hash = hash.ok_or_else(|| format!("an event of no transaction: {name} {data}"))?;
         let one = seen.get_mut(&hash).ok_or_else(|| format!("an event too many: {name} {data}"))?;
-        let (options, event) = ((watch.wait_until, watch.with_result), WatchEvent { name, data });
+        let (options, event) =
+            ((watch.wait_until, watch.with_result), WatchEvent { id, name, data });
         let now = Instant::now();
-        let is_last = self
+        let kind = self
             .world
-            .model(|model| model.check_event(hash, options, one, &event, now))
+            .model(connector.server, |model| model.check_event(hash, options, one, &event, now))
             .map_err(|error| format!("{hash}: {error}"))?;
-        if is_last {
+        let known = one.known.clone();
+        if !matches!(kind, EventKind::State | EventKind::UnIncluded) {
             seen.remove(&hash);
         }
         self.world.count(|figures| {
             figures.events += 1;
-            figures.reached += u64::from(is_last);
+            match kind {
+                EventKind::State => {}
+                EventKind::UnIncluded => figures.un_included += 1,
+                EventKind::Reached => figures.reached += 1,
+                EventKind::Forgotten => figures.forgotten += 1,
+                EventKind::Timeout => figures.timeouts += 1,
+            }
         });
         self.note(format_args!("{name} {}", CryptoHash::digest(data.as_bytes())));
-        Ok(true)
+        Ok(Some((kind, known)))
     }
 }

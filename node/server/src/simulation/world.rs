@@ -1,9 +1,10 @@
-//! What clients and servers of a run share: the model, the way to the server, and the counts.
+//! What clients and servers of a run share: the models, the ways to the servers, and the counts.
 //!
-//! Clients connect by a connector, of which there is none while no server runs. Nothing is locked
-//! while a task waits.
+//! Clients connect by a connector, of which a server has none while it does not run. Nothing but
+//! the clock is locked while a task waits.
 
 use alloc::collections::BTreeMap;
+use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{DuplexStream, duplex};
@@ -20,41 +21,68 @@ pub(super) struct World {
     /// Whether events are printed as they happen
     pub(super) is_printed: bool,
     pub(super) start: Instant,
-    /// The way to the server that runs
-    pub(super) connector: watch::Sender<Option<Connector>>,
-    model: Mutex<Model>,
+    /// The maximum time that a request or a stream may choose to wait
+    pub(super) max_wait: Duration,
+    pub(super) servers: Vec<ServerWorld>,
+    /// Held while the clock jumps, and while a stop is timed
+    pub(super) clock: tokio::sync::Mutex<()>,
+    /// Whether all clients are done
+    pub(super) is_done: watch::Sender<bool>,
     figures: Mutex<Figures>,
-    /// When a process of the server began to stop
-    stops: Mutex<BTreeMap<usize, Instant>>,
+    /// When a process of a server began to stop
+    stops: Mutex<BTreeMap<(usize, usize), Instant>>,
     /// What went wrong in tasks that return nothing
     failure: Mutex<Option<String>>,
+}
+
+/// What one server shares with the clients, in all its processes
+pub(super) struct ServerWorld {
+    /// The way to the process that runs
+    pub(super) connector: watch::Sender<Option<Connector>>,
+    model: Mutex<Model>,
+}
+
+impl ServerWorld {
+    pub(super) fn new(model: Model) -> Self {
+        Self { connector: watch::Sender::new(None), model: Mutex::new(model) }
+    }
 }
 
 /// The way to a server
 #[derive(Clone)]
 pub(super) struct Connector {
-    /// The number of the process
+    /// The index of the server
+    pub(super) server: usize,
+    /// The number of the process, among those of its server
     pub(super) process: usize,
     pub(super) connections: mpsc::UnboundedSender<DuplexStream>,
     pub(super) killed: watch::Receiver<bool>,
 }
 
 impl World {
-    pub(super) fn new(chain: Chain, model: Model, is_printed: bool) -> Self {
+    pub(super) fn new(
+        chain: Chain,
+        servers: Vec<ServerWorld>,
+        max_wait: Duration,
+        is_printed: bool,
+    ) -> Self {
         Self {
             chain,
             is_printed,
             start: Instant::now(),
-            connector: watch::Sender::new(None),
-            model: Mutex::new(model),
+            max_wait,
+            servers,
+            clock: tokio::sync::Mutex::default(),
+            is_done: watch::Sender::new(false),
             figures: Mutex::default(),
             stops: Mutex::default(),
             failure: Mutex::default(),
         }
     }
 
-    pub(super) fn model<T>(&self, call: impl FnOnce(&mut Model) -> T) -> T {
-        call(&mut self.model.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Calls with the model of a server
+    pub(super) fn model<T>(&self, server: usize, call: impl FnOnce(&mut Model) -> T) -> T {
+        call(&mut self.servers[server].model.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn count(&self, call: impl FnOnce(&mut Figures)) {
@@ -66,14 +94,15 @@ impl World {
     }
 
     /// Notes that a process of the server begins to stop
-    pub(super) fn stop(&self, process: usize) {
+    pub(super) fn stop(&self, server: usize, process: usize) {
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
-        stops.insert(process, Instant::now());
+        stops.insert((server, process), Instant::now());
     }
 
-    /// When a process of the server began to stop, if it has
-    pub(super) fn stopped(&self, process: usize) -> Option<Instant> {
-        self.stops.lock().unwrap_or_else(PoisonError::into_inner).get(&process).copied()
+    /// When the process of a connector began to stop, if it has
+    pub(super) fn stopped(&self, connector: &Connector) -> Option<Instant> {
+        let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        stops.get(&(connector.server, connector.process)).copied()
     }
 
     pub(super) fn fail(&self, error: String) {
@@ -86,9 +115,9 @@ impl World {
         failure.clone().map_or(Ok(()), Err)
     }
 
-    /// The connector of the server that runs, once there is one
-    pub(super) async fn running_server(&self) -> Connector {
-        let mut connectors = self.connector.subscribe();
+    /// The connector of a server, once it runs
+    pub(super) async fn running_server(&self, server: usize) -> Connector {
+        let mut connectors = self.servers[server].connector.subscribe();
         // The sender lives as long as `self`.
         let connector = connectors.wait_for(Option::is_some).await;
         connector.ok().and_then(|connector| connector.clone()).expect("a connector")
