@@ -34,6 +34,10 @@ pub(super) enum UpstreamErrorKind {
     NoAnswer,
     /// A refusal of a transaction that the blocks here contradict
     Contradicted,
+    /// A result about another transaction
+    OtherTransaction,
+    /// A result without the outcomes that it claims
+    Incomplete,
 }
 
 /// Which faults of an upstream were logged

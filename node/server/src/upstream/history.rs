@@ -1,21 +1,28 @@
 //! `--upstream-history`: transactions that are unknown here are asked of an upstream, once.
 //!
 //! Only a result that is final there is taken: an old transaction is, and any other is followed
-//! here. The wait goes on meanwhile, so an upstream that fails or is slow changes nothing.
+//! here. A result is checked first, and the next upstream is asked after one that cannot be true.
+//! The wait goes on meanwhile, so an upstream that fails or is slow changes nothing.
 
 use alloc::sync::Arc;
+use core::iter;
 use core::sync::atomic::Ordering::Relaxed;
+use std::collections::{HashMap, HashSet};
 
 use hyper::body::Bytes;
-use milepost::codec::base64;
+use milepost::codec::{base64, json};
 use milepost::endpoint::{RequestState, Response, ResponseBody};
-use milepost::primitives::AccountId;
+use milepost::primitives::{AccountId, CryptoHash};
 use milepost::rpc::{Method, MethodCall, RequestId, RpcError, TransactionRef};
 use milepost::status::WaitCondition;
-use serde::Deserialize;
+use milepost::views::{
+    ExecutionOutcomeWithIdView, ExecutionStatusView, FinalExecutionOutcomeView,
+    FinalExecutionStatus, Milestone, RpcTransactionResponse,
+};
 
 use super::Upstreams;
 use super::call;
+use super::error_log::UpstreamErrorKind;
 use super::pool::Envelope;
 use crate::http::BodyPermit;
 use crate::metrics::MethodLabel;
@@ -32,6 +39,7 @@ pub(super) struct Lookup {
     id: RequestId,
     /// What is sent to the upstream
     request: Bytes,
+    requested: RequestedResult,
     /// What the body that it came in counts
     _counted: BodyPermit,
 }
@@ -40,15 +48,15 @@ impl Lookup {
     /// The lookup of a call in this request; `None` of a call for a configuration
     pub(super) fn new(call: &MethodCall, parsed: &ParsedRequest) -> Option<Self> {
         let Method::TransactionStatus(request) = &call.method else { return None };
-        let transaction = match &request.transaction {
+        let (hash, transaction) = match &request.transaction {
             TransactionRef::Hash { hash, sender } => {
                 let sender = sender.as_ref().map(AccountId::as_str).unwrap_or_default();
-                format!(r#""tx_hash":"{hash}","sender_account_id":"{sender}""#)
+                (*hash, format!(r#""tx_hash":"{hash}","sender_account_id":"{sender}""#))
             }
             TransactionRef::Signed(signed) => {
                 let mut text = String::new();
                 base64::encode(signed.as_bytes(), &mut text);
-                format!(r#""signed_tx_base64":"{text}""#)
+                (signed.hash(), format!(r#""signed_tx_base64":"{text}""#))
             }
         };
         let params = format!(r#"{{{transaction},"wait_until":"NONE"}}"#);
@@ -56,15 +64,23 @@ impl Lookup {
             label: parsed.label,
             id: call.id.clone(),
             request: call::request(&RequestId::default(), call.method_name?, &params),
+            requested: RequestedResult { hash, receipts: request.receipts },
             _counted: parsed.body.permit(),
         })
     }
 }
 
-#[derive(Deserialize)]
-struct Reached {
-    final_execution_status: String,
+/// What the result of a lookup has to be
+#[derive(Clone, Copy, Debug)]
+struct RequestedResult {
+    /// The hash of the transaction, which covers its signer
+    hash: CryptoHash,
+    /// Whether it has the bodies of the receipts
+    receipts: bool,
 }
+
+/// Why a result of an upstream does not count
+type ResultError = (UpstreamErrorKind, String);
 
 /// Whether a request is about a transaction that is in no block here
 pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
@@ -102,7 +118,7 @@ pub(super) async fn respond(
 
 /// What an upstream has of the transaction of a request, if it is final there
 async fn look_up(upstreams: &Upstreams, lookup: Lookup) -> Option<Answer> {
-    let found = final_result(upstreams, &lookup.request, &RequestId::default()).await;
+    let found = final_result(upstreams, &lookup).await;
     let counter =
         if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
     counter.fetch_add(1, Relaxed);
@@ -111,12 +127,111 @@ async fn look_up(upstreams: &Upstreams, lookup: Lookup) -> Option<Answer> {
     Some(Answer::new(lookup.label, ResponseBody::Contiguous(response)))
 }
 
-/// The result of a request, if it is that of a final transaction
-async fn final_result(upstreams: &Upstreams, request: &Bytes, id: &RequestId) -> Option<Vec<u8>> {
+/// The result of the first upstream that responds and whose result counts, if the transaction is
+/// final there
+async fn final_result(upstreams: &Upstreams, lookup: &Lookup) -> Option<Vec<u8>> {
     let _permit = upstreams.permits.try_acquire().ok()?;
-    let exchange = upstreams.pool.exchange(request, id).await.ok()?;
-    let body = exchange.into_whole(MAX_RESULT).await?;
-    let result = Envelope::read(&body, id).ok()?.result?;
-    let reached: Reached = serde_json::from_str(result.get()).ok()?;
-    (reached.final_execution_status == "FINAL").then(|| result.get().as_bytes().to_vec())
+    let id = RequestId::default();
+    let pool = &upstreams.pool;
+    for index in 0..pool.len() {
+        let Ok(exchange) = pool.exchange_with(index, &lookup.request, &id).await else { continue };
+        let Some(body) = exchange.into_whole(MAX_RESULT).await else { continue };
+        let checked = match Envelope::read(&body, &id) {
+            Ok(Envelope { result: Some(result), .. }) => {
+                let is_final = lookup.requested.check(result.get());
+                is_final.map(|is_final| is_final.then(|| result.get().as_bytes().to_vec()))
+            }
+            // It does not have the transaction.
+            Ok(_) => return None,
+            Err(detail) => Err((UpstreamErrorKind::Malformed, detail.to_owned())),
+        };
+        match checked {
+            Ok(result) => {
+                pool.note_history(index, None);
+                return result;
+            }
+            Err((kind, detail)) => pool.note_history(index, Some((kind, &detail))),
+        }
+    }
+    None
+}
+
+impl RequestedResult {
+    /// Whether a result says that the transaction is final
+    ///
+    /// # Errors
+    ///
+    /// Why the result cannot be that of the request, or does not have what is final by it.
+    fn check(self, result: &str) -> Result<bool, ResultError> {
+        let malformed = |detail| (UpstreamErrorKind::Malformed, detail);
+        let response: RpcTransactionResponse =
+            json::read(result).map_err(|error| malformed(error.to_string()))?;
+        let is_final = response.final_execution_status == Milestone::Final;
+        let Some(outcome) = response.outcome else {
+            // A node does not show what it has not executed.
+            return match is_final {
+                true => Err(malformed("FINAL without the members of an outcome".to_owned())),
+                false => Ok(false),
+            };
+        };
+        let FinalExecutionOutcomeView { transaction, transaction_outcome, receipts, .. } = &outcome;
+        for found in [transaction.hash, transaction_outcome.id] {
+            if found != self.hash {
+                let detail = format!("about transaction {found}, expected {}", self.hash);
+                return Err((UpstreamErrorKind::OtherTransaction, detail));
+            }
+        }
+        if !is_final {
+            return Ok(false);
+        }
+        if self.receipts && receipts.is_none() {
+            return Err(malformed("FINAL without the member `receipts`".to_owned()));
+        }
+        let incomplete = |detail| Err((UpstreamErrorKind::Incomplete, detail));
+        match missing_outcome(&outcome) {
+            Some(id) => incomplete(format!("FINAL without the outcome of receipt {id}")),
+            None if !is_result(&outcome) => {
+                incomplete("FINAL with a status that is not that of its last receipt".to_owned())
+            }
+            None => Ok(true),
+        }
+    }
+}
+
+/// A receipt that an outcome created, or whose body is listed, and that was not executed
+fn missing_outcome(outcome: &FinalExecutionOutcomeView) -> Option<CryptoHash> {
+    let executed: HashSet<CryptoHash> = outcome
+        .receipts_outcome
+        .iter()
+        .filter(|receipt| receipt.outcome.status != ExecutionStatusView::Unknown)
+        .map(|receipt| receipt.id)
+        .collect();
+    let created = iter::once(&outcome.transaction_outcome)
+        .chain(&outcome.receipts_outcome)
+        .flat_map(|outcome| &outcome.outcome.receipt_ids)
+        .copied();
+    let listed = outcome.receipts.iter().flatten().map(|receipt| receipt.receipt_id);
+    created.chain(listed).find(|id| !executed.contains(id))
+}
+
+/// Whether the status is that of the last outcome to which the first receipt leads
+fn is_result(outcome: &FinalExecutionOutcomeView) -> bool {
+    let by_id: HashMap<CryptoHash, &ExecutionOutcomeWithIdView> =
+        outcome.receipts_outcome.iter().map(|receipt| (receipt.id, receipt)).collect();
+    let mut last = &outcome.transaction_outcome.outcome.status;
+    // As many steps as there are outcomes, unless it is a cycle.
+    for _ in 0..=by_id.len() {
+        let ExecutionStatusView::SuccessReceiptId(id) = last else { break };
+        let Some(next) = by_id.get(id) else { return false };
+        last = &next.outcome.status;
+    }
+    match (last, &outcome.status) {
+        (ExecutionStatusView::SuccessValue(last), FinalExecutionStatus::SuccessValue(status)) => {
+            last == status
+        }
+        (ExecutionStatusView::Failure(last), FinalExecutionStatus::Failure(status)) => {
+            last == status
+        }
+        _ => false,
+    }
 }

@@ -51,6 +51,8 @@ struct UpstreamNode {
     faults: ErrorLog,
     /// Those of its replies to submitted transactions
     submission_faults: ErrorLog,
+    /// Those of its results about old transactions
+    history_faults: ErrorLog,
     results: [AtomicU64; RESULTS.len()],
 }
 
@@ -166,6 +168,7 @@ impl Pool {
             breaker: CircuitBreaker::default(),
             faults: ErrorLog::default(),
             submission_faults: ErrorLog::default(),
+            history_faults: ErrorLog::default(),
             results: Default::default(),
         };
         Self { nodes: clients.into_iter().map(node).collect(), timeout }
@@ -257,6 +260,21 @@ impl Pool {
             }
             None if node.submission_faults.succeeded() => {
                 info!("upstream {number}: takes transactions again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Logs that a result of an upstream about an old transaction does not count, or does again
+    pub(super) fn note_history(&self, index: usize, fault: Option<(UpstreamErrorKind, &str)>) {
+        let Some(node) = self.nodes.get(index) else { return };
+        let number = index + 1;
+        match fault {
+            Some((fault, text)) if node.history_faults.failed(fault) => {
+                warn!("upstream {number}: its result of an old transaction does not count: {text}");
+            }
+            None if node.history_faults.succeeded() => {
+                info!("upstream {number}: its results of old transactions count again");
             }
             _ => {}
         }

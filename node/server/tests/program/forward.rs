@@ -4,8 +4,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use core::time::Duration;
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::sync::OnceLock;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use milepost_practice::{Practice, Settings};
 use milepost_testing::feed::{Feed, FeedChain, FeedServer};
 use serde_json::{Value, json};
 use tokio_tungstenite::client_async;
@@ -385,15 +387,45 @@ fn a_batch_keeps_no_more_responses_than_the_server_may_hold() {
     assert!(pair[0]["result"].is_string() && pair[1]["result"].is_string());
 }
 
+/// Transactions of another chain, each with its result once it is final
+fn old_results() -> &'static [(String, Value)] {
+    static RESULTS: OnceLock<Vec<(String, Value)>> = OnceLock::new();
+    RESULTS.get_or_init(|| {
+        let blocks = tempfile::tempdir().unwrap();
+        let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(29) });
+        let mut hashes = Vec::new();
+        for _ in 0..16 {
+            let message = chain.next_message();
+            hashes.extend(
+                message.transactions.iter().map(|transaction| transaction.hash.to_string()),
+            );
+            let name = format!("{}.json", message.height);
+            fs::write(blocks.path().join(name), &message.json).unwrap();
+        }
+        let server = Server::start(&["--blocks", fixture::text(blocks.path())]);
+        let result = |hash: &String| {
+            let params = json!([hash, "a.near"]);
+            let response = server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json();
+            let result = &response["result"];
+            let is_final = result["final_execution_status"] == "FINAL";
+            let created = result["receipts_outcome"].as_array().is_some_and(|all| all.len() > 1);
+            (is_final && created).then(|| (hash.clone(), result.clone()))
+        };
+        hashes.iter().filter_map(result).collect()
+    })
+}
+
 #[test]
 fn old_transactions_are_asked_of_the_upstream() {
-    let old = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+    let (old, result) = &old_results()[0];
     let young = "11111111111111111111111111111112";
     let upstream = Upstream::start(move |call| {
         let params = &call["params"];
         match (call["method"].as_str(), params["wait_until"].as_str()) {
-            (Some("tx"), Some("NONE")) if params["tx_hash"] == old => {
-                Scripted::Result(json!({ "final_execution_status": "FINAL", "x": 1 }))
+            (Some("tx"), Some("NONE")) if params["tx_hash"] == *old => {
+                let mut result = result.clone();
+                result["x"] = json!(1);
+                Scripted::Result(result)
             }
             (Some("tx"), Some("NONE")) => {
                 Scripted::Result(json!({ "final_execution_status": "INCLUDED" }))
@@ -415,9 +447,9 @@ fn old_transactions_are_asked_of_the_upstream() {
         by_hash(old, "NONE"),
         server.post("/", &request("tx", &json!([old, "a.near"]))),
     ] {
-        let expected =
-            r#"{"jsonrpc":"2.0","result":{"final_execution_status":"FINAL","x":1},"id":"t"}"#;
-        assert_eq!((response.status, response.text().as_str()), (200, expected));
+        let found = response.json();
+        assert_eq!((response.status, &found["result"]["x"]), (200, &json!(1)));
+        assert_eq!(found["result"]["transaction"], result["transaction"]);
     }
     // What is not final is followed here.
     assert_eq!(by_hash(young, "NONE").cause(), "UNKNOWN_TRANSACTION");
@@ -429,6 +461,80 @@ fn old_transactions_are_asked_of_the_upstream() {
     let known = fixture::transactions().next().unwrap();
     assert_eq!(by_hash(&known.hash.to_string(), "FINAL").status, 200);
     assert_eq!(upstream.calls("tx").len(), 5, "a transaction that is known here was asked for");
+}
+
+#[test]
+fn a_result_of_an_old_transaction_that_cannot_be_true_is_asked_of_the_next_upstream() {
+    let ((old, result), (_, other)) = (&old_results()[0], &old_results()[1]);
+    let with = |path: &str, value: Value| {
+        let mut changed = result.clone();
+        *changed.pointer_mut(path).expect("results have it") = value;
+        changed
+    };
+    let without = |member: &str| {
+        let mut changed = result.clone();
+        changed.as_object_mut().unwrap().remove(member).expect("results have it");
+        changed
+    };
+    let mut outcomes = result["receipts_outcome"].as_array().unwrap().clone();
+    outcomes.pop();
+    let not_executed = json!({ "final_execution_status": "FINAL", "status": "Started" });
+    let wrong = [
+        other.clone(),
+        with("/transaction/hash", other["transaction"]["hash"].clone()),
+        with("/transaction_outcome/id", other["transaction"]["hash"].clone()),
+        json!({ "final_execution_status": "FINAL" }),
+        not_executed,
+        json!("FINAL"),
+        with("/receipts_outcome", json!(outcomes)),
+        with("/receipts_outcome", json!([])),
+        with("/receipts_outcome/0/outcome/status", json!("Unknown")),
+        with("/status", json!("Started")),
+        with("/status", json!({ "SuccessValue": "d3Jvbmc=" })),
+        with("/status", json!({ "Failure": "wrong" })),
+        without("receipts"),
+        without("receipts_outcome"),
+        without("transaction_outcome"),
+    ];
+    let (count, asked) = (wrong.len(), AtomicUsize::new(0));
+    let first = Upstream::start(move |call| match call["method"].as_str() {
+        Some("EXPERIMENTAL_tx_status") => {
+            Scripted::Result(wrong[asked.fetch_add(1, SeqCst) % wrong.len()].clone())
+        }
+        _ => Scripted::Result(json!(null)),
+    });
+    let second = Upstream::start(move |_| Scripted::Result(result.clone()));
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let (feed, from) = (feed().url(), fixture::messages()[0].height.to_string());
+    let args = ["--follow", &feed, "--from", &from, "--forward", "--max-age", "1h"];
+    let history = ["--upstream-history", "--upstream", &first.url()];
+    let params = json!({ "tx_hash": old, "sender_account_id": "any.near", "wait_until": "NONE" });
+    let call = request("EXPERIMENTAL_tx_status", &params);
+    let both = ["--upstream", &second.url()];
+    let all = [&args[..], &history, &both].concat();
+    let server = Server::start_logging(&all, File::create(&log).unwrap());
+    server.until_metric("milepost_head_height", fixture::head());
+    for number in 0..count {
+        let response = server.post("/", &call).json();
+        assert_eq!(response["result"], *result, "wrong result {number}");
+    }
+    let log = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("an old transaction")).collect();
+    assert_eq!(lines.len(), 3, "{log}");
+    for (line, text) in lines.iter().zip([
+        "upstream 1: its result of an old transaction does not count: about transaction",
+        "FINAL without the members of an outcome",
+        "FINAL without the outcome of receipt",
+    ]) {
+        assert!(line.contains("WARN") && line.contains(text), "{log}");
+    }
+    // Without an upstream whose result counts the answer is that of the blocks here.
+    let server = Server::start(&[&args[..], &history].concat());
+    server.until_metric("milepost_head_height", fixture::head());
+    for number in 0..count {
+        assert_eq!(server.post("/", &call).cause(), "UNKNOWN_TRANSACTION", "result {number}");
+    }
 }
 
 #[test]
