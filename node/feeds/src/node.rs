@@ -154,8 +154,21 @@ impl Node {
     ///
     /// Why there is none, as far as it is known. One attempt is made.
     pub async fn protocol_config(&self, block: CryptoHash) -> Result<Option<String>, SourceError> {
-        let params = json!({"block_id": block.to_string()});
-        let (id, body) = self.call(CONFIG_METHOD, &params, &Pace::unlimited()).await?;
+        self.config(&json!({"block_id": block.to_string()})).await
+    }
+
+    /// The protocol configuration that is in force at the genesis; `None` if the node does not know
+    /// it
+    ///
+    /// # Errors
+    ///
+    /// Those of [`protocol_config`](Self::protocol_config).
+    pub async fn genesis_protocol_config(&self) -> Result<Option<String>, SourceError> {
+        self.config(&json!({"sync_checkpoint": "genesis"})).await
+    }
+
+    async fn config(&self, params: &Value) -> Result<Option<String>, SourceError> {
+        let (id, body) = self.call(CONFIG_METHOD, params, &Pace::unlimited()).await?;
         match result_of(CONFIG_METHOD, id, &body)? {
             Ok(result) => Ok(Some(result.get().to_owned())),
             Err(error) if error.cause.name == "UNKNOWN_BLOCK" => Ok(None),

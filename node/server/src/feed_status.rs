@@ -6,8 +6,10 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use milepost::storage::BlockPoint;
 use milepost_feeds::{Event, Feed, FeedBlock, Finality, Source as _};
 
 use crate::metrics::{Histogram, family, sample};
@@ -82,6 +84,8 @@ pub(crate) struct FeedStatus {
     /// Whether the last block that was asked for is in the store
     is_complete: AtomicBool,
     config_failures: AtomicU64,
+    /// The first block of the first epoch whose configuration is missing
+    config_missing_since: Mutex<Option<BlockPoint>>,
     optimistic: AtomicU64,
     finalized: AtomicU64,
     bytes: AtomicU64,
@@ -111,6 +115,7 @@ impl FeedStatus {
             is_frozen: AtomicBool::new(false),
             is_complete: AtomicBool::new(false),
             config_failures: zero(),
+            config_missing_since: Mutex::default(),
             optimistic: zero(),
             finalized: zero(),
             bytes: zero(),
@@ -199,6 +204,26 @@ impl FeedStatus {
     /// Counts a request for a configuration that failed
     pub(crate) fn config_failed(&self) {
         self.config_failures.fetch_add(1, Relaxed);
+    }
+
+    /// Notes that no upstream has the configuration of the epoch that begins with this block
+    pub(crate) fn config_missing(&self, block: BlockPoint) {
+        self.missing_config().get_or_insert(block);
+    }
+
+    /// Notes that the configuration of the newest epoch is stored
+    pub(crate) fn config_stored(&self) {
+        *self.missing_config() = None;
+    }
+
+    /// The first block of the first epoch whose configuration no upstream has; `None` once that of
+    /// a later epoch is stored
+    pub(crate) fn config_missing_since(&self) -> Option<BlockPoint> {
+        *self.missing_config()
+    }
+
+    fn missing_config(&self) -> MutexGuard<'_, Option<BlockPoint>> {
+        self.config_missing_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The age of the newest block that was taken in; `None` before the first

@@ -23,8 +23,8 @@ use milepost::primitives::BlockHeight;
 use milepost::primitives::CryptoHash;
 use milepost_feeds::{
     Ask, BlockRequest, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
-    Follower, ImportError, Node, Pace, Response, RpcClient, Settings, Source, SourceErrorKind,
-    Start, StoredChain, Token,
+    Follower, ImportError, Pace, Response, RpcClient, Settings, Source, SourceErrorKind, Start,
+    StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -32,6 +32,7 @@ use tokio::time;
 use tracing::{Instrument as _, Span, error, info, warn};
 
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
+use crate::epoch_configs::{ConfigNodes, EpochStart};
 use crate::failure::Failure;
 use crate::feed::Progress;
 use crate::feed_log::FeedLog;
@@ -40,19 +41,21 @@ use crate::json_scan;
 use crate::metrics::BlockStep;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
-use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};
+use crate::upstream::{self, Upstreams};
 
 /// The variable that holds the token of a feed
 pub(crate) const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
-/// The pause before a node or a feed is asked again for its chain
-const UPSTREAM_PAUSE: Duration = Duration::from_secs(1);
+/// The pause before a feed is asked again for its chain
+const CHAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The feeds of a command line, and the nodes that belong to them
 pub(crate) struct FeedSources {
     /// In the order of the command line, at least one
     sources: Vec<FeedSource>,
     upstreams: Vec<(FeedUrl, Option<Token>)>,
+    /// The option that names the upstreams
+    upstream_option: String,
 }
 
 impl FeedSources {
@@ -92,18 +95,12 @@ impl FeedSources {
             }
             sources.push(FeedSource { url: url.to_string(), chain_id, feed });
         }
-        Ok(Some(Self { sources, upstreams }))
+        let upstream_option = match args.upstream.is_empty() {
+            true => format!("the node of --follow {first}"),
+            false => "--upstream".to_owned(),
+        };
+        Ok(Some(Self { sources, upstreams, upstream_option }))
     }
-}
-
-/// The node that configurations come from
-fn upstream(nodes: &[(FeedUrl, Option<Token>)]) -> Result<Option<Node>, String> {
-    let node = nodes.first().map(|(node, token)| Node::new(node, token.clone()));
-    node.transpose().map_err(upstream_failed)
-}
-
-fn upstream_failed(error: impl core::fmt::Display) -> String {
-    format!("--upstream: {error}")
 }
 
 /// Feeds that are followed from a place on
@@ -116,7 +113,7 @@ pub(crate) struct Follow {
     skip: Option<BlockHeight>,
     until: Option<BlockHeight>,
     track_shards: TrackedShards,
-    upstream: Option<Node>,
+    config_nodes: Option<ConfigNodes>,
     /// Whether the next block is taken in only when the configuration of the epoch is stored
     waits_for_configs: bool,
     /// The place that names the chain of the host, and that name
@@ -137,14 +134,15 @@ impl Follow {
         max_wait: Duration,
     ) -> Result<Option<Self>, String> {
         let Some(sources) = FeedSources::new(urls, &args.sources, feed)? else { return Ok(None) };
-        let FeedSources { sources, upstreams: nodes } = sources;
-        let (upstream, failed) = (upstream(&nodes)?, upstream_failed);
+        let FeedSources { sources, upstreams: nodes, upstream_option: option } = sources;
+        let config_nodes = ConfigNodes::new(&nodes, &option)?;
         let upstreams = match args.forward {
             false => None,
             true if nodes.is_empty() => return Err("--forward needs an --upstream".to_owned()),
             true => {
                 let clients = nodes.into_iter().map(|(node, token)| RpcClient::new(&node, token));
-                let clients = clients.collect::<Result<_, _>>().map_err(failed)?;
+                let clients = clients.collect::<Result<_, _>>();
+                let clients = clients.map_err(|error| format!("{option}: {error}"))?;
                 Some(Arc::new(Upstreams::new(clients, max_wait, args.upstream_history)))
             }
         };
@@ -160,7 +158,7 @@ impl Follow {
             skip: args.skip,
             until,
             track_shards,
-            upstream,
+            config_nodes,
             waits_for_configs: false,
             stored_name: None,
             upstreams,
@@ -195,7 +193,7 @@ impl Follow {
             skip: None,
             until: Some(*heights.end()),
             track_shards,
-            upstream: upstream(&feeds.upstreams)?,
+            config_nodes: ConfigNodes::new(&feeds.upstreams, &feeds.upstream_option)?,
             waits_for_configs: true,
             stored_name: None,
             upstreams: None,
@@ -229,7 +227,7 @@ impl Follow {
         let chain =
             service.chain_status().await.map_err(|error| Failure::Other(error.to_string()))?;
         let stored = stored_chain(&chain);
-        let Self { sources, start, start_margin, until, upstream, status, .. } = self;
+        let Self { sources, start, start_margin, until, config_nodes, status, .. } = self;
         let waits_for_configs = self.waits_for_configs;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let of_feed = sources.iter().find_map(|source| source.chain_id);
@@ -240,21 +238,20 @@ impl Follow {
         {
             return Err(Failure::chains_differ(place, stored, "the feed of --follow", other));
         }
-        if let (Some((place, stored)), None, Some(node), None) =
-            (&stored_name, of_feed, &upstream, chain.head)
+        if let (Some((place, stored)), None, Some(nodes), None) =
+            (&stored_name, of_feed, &config_nodes, chain.head)
         {
             // There is no block to compare with the feed.
-            let Some(other) = chain_id_of(node, &service).await else { return Ok(()) };
+            let Some(other) = nodes.chain_id(&service).await else { return Ok(()) };
             if other.as_ref().is_some_and(|other| other != stored) {
                 let other = other.unwrap_or_default();
-                let upstream = "the --upstream of the feed";
-                return Err(Failure::chains_differ(place, stored, upstream, &other));
+                return Err(Failure::chains_differ(place, stored, nodes.option(), &other));
             }
         }
         let feeds: Vec<Arc<Feed>> = sources.into_iter().map(|source| source.feed).collect();
         let Some(first) = feeds.first() else { return Ok(()) };
         let url = urls.join(", or else ");
-        if let (None, None, None) = (of_feed, &upstream, chain.head) {
+        if let (None, None, None) = (of_feed, &config_nodes, chain.head) {
             compare_with_archive(first, &url, stored_name.as_ref(), &service).await?;
         }
         if let (Some(until), Some(head)) = (until, chain.head)
@@ -277,7 +274,7 @@ impl Follow {
         }
         // So that a server with `--from` can be started again.
         let start = if stored.is_some() { Start::Resume } else { start };
-        if upstream.is_none() && chain.chain_id.is_none() {
+        if config_nodes.is_none() && chain.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }
         // Names the part of a backfill in what tasks log.
@@ -325,10 +322,11 @@ impl Follow {
             waits_for_configs,
             after_block: Arc::new(after_block),
         };
-        match upstream {
-            Some(node) => {
+        match config_nodes {
+            Some(nodes) => {
                 let (service, status) = (Arc::clone(&service), Arc::clone(&status));
-                tokio::spawn(fetch_configs(node, service, status, epoch_starts).instrument(span));
+                let fetch = nodes.fetch(service, status, epoch_starts, waits_for_configs);
+                tokio::spawn(fetch.instrument(span));
             }
             // Without a receiver, no import waits for a configuration.
             None => drop(epoch_starts),
@@ -437,30 +435,6 @@ const fn is_of_block(kind: ErrorKind) -> bool {
 /// What becomes of the blocks that are handed to an import; `None` if it panicked
 pub(crate) type Importing = JoinHandle<Option<Result<(), ImportError<FeedBlock>>>>;
 
-/// The name of the chain of a node, `None` inside if it does not say it; asks until there is an
-/// answer, or the service shuts down
-async fn chain_id_of(node: &Node, service: &Service) -> Option<Option<String>> {
-    let (mut is_logged, pace) = (false, Pace::unlimited());
-    loop {
-        let answer = tokio::select! {
-            () = service.shutdown_signal() => return None,
-            answer = node.chain_id(&pace) => answer,
-        };
-        match answer {
-            Ok(name) => return Some(name),
-            Err(error) if !is_logged => {
-                warn!("the chain of --upstream is not known, and it is asked again: {error}");
-                is_logged = true;
-            }
-            Err(_) => {}
-        }
-        tokio::select! {
-            () = service.shutdown_signal() => return None,
-            () = time::sleep(UPSTREAM_PAUSE) => {}
-        }
-    }
-}
-
 /// Compares a feed that does not say its chain with the blocks of an archive, for an empty store
 ///
 /// # Errors
@@ -526,7 +500,7 @@ async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<
         }
         tokio::select! {
             () = service.shutdown_signal() => return None,
-            () = time::sleep(UPSTREAM_PAUSE) => {}
+            () = time::sleep(CHAIN_PAUSE) => {}
         }
     }
 }

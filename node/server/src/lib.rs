@@ -20,6 +20,7 @@ mod compact_status;
 mod conformance;
 mod demo_index;
 mod disk_room;
+mod epoch_configs;
 mod failed_requests;
 mod failure;
 mod feed;

@@ -36,8 +36,7 @@ pub(crate) struct FeedSourceArgs {
     /// Node with the protocol configurations; can be repeated
     ///
     /// `none` takes those of `--configs` only. By default `mainnet` and `testnet` have a public
-    /// node, and a node serves its own configurations. Repeat the option for `--forward`;
-    /// configurations come from the first node.
+    /// node, and a node serves its own configurations. Each comes from the first node that has it.
     #[arg(long, value_name = "URL|none", requires = "follow")]
     pub(crate) upstream: Vec<Upstream>,
     /// File with the token of an upstream; can be repeated

@@ -491,6 +491,8 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "store_verified": context.service.store().is_verified(),
         "feed": feed_state(context),
         "block_commit_delay_seconds": delay.map(|delay| delay.as_secs_f64()),
+        "config_missing_since":
+            point(context.feed_status.as_ref().and_then(|feed| feed.config_missing_since())),
     });
     if let Some(archive) = context.service.archive() {
         let heights = archive.heights();

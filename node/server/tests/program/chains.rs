@@ -295,7 +295,7 @@ fn an_empty_store_beside_an_archive_takes_no_block_of_another_chain() {
         command(&args).args(["--archive", text(&archive)]).args(feed).output().unwrap()
     };
     for (upstream, expected) in [
-        (upstream, "belongs to othernet, and the --upstream of the feed to practice".to_owned()),
+        (upstream, "belongs to othernet, and --upstream to practice".to_owned()),
         // Neither the feed nor a node says its name.
         (
             "none",

@@ -1,15 +1,19 @@
 //! A live feed is followed while the server serves: faults, restarts, and chains that do not fit.
 
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use core::time::Duration;
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use std::{env, fs};
 
+use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 use serde_json::json;
 
 use crate::fixture::text;
 use crate::support::{Server, command, errors, request};
+use crate::upstream::{Received, Scripted, Upstream, error};
 
 /// At least this number of messages of a chain with forks that is produced from now on, a block
 /// each 20 ms; the last blocks are on no fork
@@ -404,6 +408,57 @@ fn configurations_come_from_the_upstream_with_each_epoch() {
     assert!(server.metric("milepost_feed_config_failures_total").unwrap() > 0);
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+fn configurations_come_from_any_upstream_that_is_well() {
+    let messages = chain(21, 40);
+    let feed = serve_feed(&messages, Faults::default());
+    let genesis = Settings::demo(0).genesis_height;
+    let ill = Upstream::start(|_| Scripted::Error(500, error("INTERNAL_ERROR", "", &json!(""))));
+    let is_well = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&is_well);
+    let other = Upstream::start(move |call| {
+        let version = match call["params"]["sync_checkpoint"].as_str() {
+            _ if !switch.load(SeqCst) => {
+                return Scripted::Error(200, error("HANDLER_ERROR", "UNKNOWN_BLOCK", &json!("")));
+            }
+            Some("genesis") => 80,
+            _ => 87,
+        };
+        let config = protocol_config("practice", genesis, version, &[]);
+        Scripted::Result(serde_json::from_str(&config).unwrap())
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("one.milepost");
+    // Above the genesis.
+    let from = canonical(&messages).nth(5).unwrap().height;
+    let (first, ill, other_url) = (from.to_string(), ill.url(), other.url());
+    let args = ["--store", text(&store), "--from", &first, "--max-age", "1h"];
+    let args = [&args[..], &["--upstream", &ill, "--upstream", &other_url]].concat();
+    let server = follow(&feed, &args);
+    let since = |server: &Server| server.get("/status").json()["config_missing_since"].clone();
+    let at_genesis = |server: &Server| {
+        let params = json!({ "sync_checkpoint": "genesis" });
+        server.post("/", &request("EXPERIMENTAL_protocol_config", &params))
+    };
+    server.until("no upstream has it", || since(&server)["height"] == from);
+    let missing = at_genesis(&server);
+    assert_eq!((missing.status, &*missing.cause()), (200, "UNKNOWN_BLOCK"));
+    is_well.store(true, SeqCst);
+    server.until("the second upstream has it", || since(&server).is_null());
+    let head = json!({ "finality": "optimistic" });
+    let at_head = server.post("/", &request("EXPERIMENTAL_protocol_config", &head)).json();
+    assert_eq!(at_head["result"]["protocol_version"], 87);
+    let version = |server: &Server| at_genesis(server).json()["result"]["protocol_version"].clone();
+    server.until("the configuration of the genesis", || version(&server) == 80);
+    let asked = other.calls("EXPERIMENTAL_protocol_config");
+    let of_genesis = |it: &&Received| it.call["params"]["sync_checkpoint"] == "genesis";
+    assert_eq!(asked.iter().filter(of_genesis).count(), 1);
+    drop(server);
+    is_well.store(false, SeqCst);
+    let server = follow(&feed, &args);
+    assert_eq!(version(&server), 80, "it is kept");
 }
 
 #[test]

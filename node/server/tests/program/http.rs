@@ -253,6 +253,7 @@ fn health_status_and_metrics_are_served() {
         "waiting",
         "store_verified",
         "block_commit_delay_seconds",
+        "config_missing_since",
     ] {
         assert!(status.get(name).is_some(), "{name} in {status}");
     }

@@ -141,10 +141,8 @@ fn a_node_of_another_network_is_refused_before_its_first_block() {
     let output = command(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let log = errors(&output);
-    assert!(
-        log.contains("belongs to testnet, and the --upstream of the feed to practice"),
-        "{log}"
-    );
+    let expected = format!("belongs to testnet, and the node of --follow {url} to practice");
+    assert!(log.contains(&expected), "{log}");
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn own_schemas() -> Map<String, Value> {
     event["properties"]["result"] = reference("RpcTransactionResponse");
     let status = json!({
         "type": "object",
-        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed", "block_commit_delay_seconds"],
+        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed", "block_commit_delay_seconds", "config_missing_since"],
         "properties": {
             "version": text(),
             "chain_id": { "type": ["string", "null"] },
@@ -457,6 +457,10 @@ fn own_schemas() -> Map<String, Value> {
             "waiting": { "type": "integer", "minimum": 0 },
             "store_verified": {
                 "type": "boolean", "description": "Whether all rows that were in the store at the start are found; false while a large file is verified in the background",
+            },
+            "config_missing_since": {
+                "description": "The first block of the first epoch whose configuration no upstream has; what was in force before it stays",
+                "anyOf": point["anyOf"],
             },
             "feed": { "description": "Whether blocks come in, and from where", "enum": ["followed", "behind", "practice", "none"] },
             "block_commit_delay_seconds": {
