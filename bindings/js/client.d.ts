@@ -10,7 +10,7 @@ import type {
 import type { Platform } from "./platform.js";
 import type { CryptoHash } from "./wire.js";
 
-export type { CompactStatus, RequestBody, TransactionChange, WatchOptions } from "./index.js";
+export type { CompactStatus, RequestBody, SubscriptionParams, TransactionChange, WatchOptions } from "./index.js";
 export {
   EndpointResponse,
   ErrorCode,
@@ -61,8 +61,9 @@ export class Client {
 
   /**
    * Watches the transaction of this hash: its state comes at once, then whenever it has changed,
-   * until the milestone is reached. Changes that were not read are replaced by the newest one. A
-   * connection that ends is opened again, for as long as the watch lasts.
+   * until the milestone is reached, or the server does not know it any more. Changes that were not
+   * read are replaced by the newest one, except that a fork took away the block that was
+   * read last. A connection that ends is opened again, for as long as the watch lasts.
    *
    * The changes end with a `RequestError` if the server refuses the watch, and with a
    * `StorageError` if it cannot read the transaction.

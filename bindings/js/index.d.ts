@@ -210,8 +210,9 @@ export class Endpoint {
 
   /**
    * Watches the transaction of this hash: its state comes at once, then whenever it has changed,
-   * until the milestone is reached. Changes that were not read are replaced by the newest one. Each
-   * block that this endpoint imports costs one response for each watched transaction.
+   * until the milestone is reached, or the storage has forgotten the transaction. Changes that were
+   * not read are replaced by the newest one, except that a fork took away the block that
+   * was read last. Each block that this endpoint imports costs one response for each watch.
    *
    * The changes end with a `StorageError` if the storage failed, and with a `UsageError` when the
    * endpoint is shut down or disposed of.

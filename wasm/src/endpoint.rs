@@ -11,6 +11,7 @@ use milepost::endpoint::{
 };
 use milepost::import::ImportSettings;
 use milepost::rpc::{Request, ResponseKind, RpcError};
+use milepost::status::LastSeen;
 use milepost::storage::{MemoryStorage, Row, Storage as _};
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
@@ -224,14 +225,20 @@ impl Endpoint {
         self.inner.handle_chain_query().to_bits()
     }
 
-    /// Asks for the compact status of a transaction, and returns the handle of this query
+    /// Asks for the next event of a watch whose last event has this id, and returns the handle of
+    /// this query
     ///
     /// # Errors
     ///
     /// The text is no hash.
-    pub fn handle_observation_query(&mut self, hash: &str) -> Result<u64, EngineError> {
+    pub fn handle_observation_query(
+        &mut self,
+        hash: &str,
+        last_id: &str,
+    ) -> Result<u64, EngineError> {
         let hash = hash.parse().map_err(|error| Error::new(ErrorKind::Value, error).at("hash"))?;
-        Ok(self.inner.handle_observation_query(hash).to_bits())
+        let heights = LastSeen::of_id(last_id).map(|last| last.height).into_iter().collect();
+        Ok(self.inner.handle_observation_query(hash, heights).to_bits())
     }
 
     /// Appends a row to those that [`handle_rows`](Self::handle_rows) takes, or that there is none
@@ -341,13 +348,33 @@ impl Endpoint {
         }
     }
 
-    /// The result of the operation that the last output completed, as JSON text; of an observation
-    /// the whole result of the transaction as well, if it is asked for
+    /// The next event of a watch, as JSON text, once its observation is the last output; empty if
+    /// there is none yet
+    ///
+    /// # Errors
+    ///
+    /// Those of the observation.
+    pub fn take_event(
+        &mut self,
+        last_id: &str,
+        wait_until: &str,
+        with_result: bool,
+    ) -> Result<String, EngineError> {
+        match core::mem::replace(&mut self.output, Output::Timeout(None)) {
+            Output::Completed { result: Ok(Completion::Observation(seen)), .. } => {
+                Ok(json::event(&seen, last_id, wait_until, with_result)?)
+            }
+            Output::Completed { result: Err(error), .. } => Err(error.into()),
+            _ => Err(EngineError::usage("no observation was completed")),
+        }
+    }
+
+    /// The result of the operation that the last output completed, as JSON text
     ///
     /// # Errors
     ///
     /// Those of the operation.
-    pub fn take_completion(&mut self, with_result: bool) -> Result<String, EngineError> {
+    pub fn take_completion(&mut self) -> Result<String, EngineError> {
         match core::mem::replace(&mut self.output, Output::Timeout(None)) {
             Output::Completed { result, .. } => Ok(match result? {
                 Completion::Block(summary) => {
@@ -368,7 +395,6 @@ impl Endpoint {
                     self.archive()?.handle_export(*export)?;
                     transactions.to_string()
                 }
-                Completion::Observation(seen) => json::observation(&seen, with_result)?,
                 _ => "null".to_owned(),
             }),
             _ => Err(EngineError::usage("no operation was completed")),

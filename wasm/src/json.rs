@@ -11,7 +11,7 @@ use milepost::import::{BlockPosition, ImportSummary};
 use milepost::rpc::{
     ErrorDetails, Method, MethodCall, Outcomes, Request, StatusRequest, TransactionRef,
 };
-use milepost::status::{CompactStatus, Observation};
+use milepost::status::{CompactStatus, LastSeen, Milestone, NextEvent, Observation};
 use milepost::storage::BlockPoint;
 use milepost::transaction::SignedTransaction;
 
@@ -102,14 +102,44 @@ pub(crate) fn errors(outcomes: &Outcomes) -> String {
     list.end()
 }
 
-/// The state of a transaction: an id, which equal states share, and the compact status
-pub(crate) fn observation(observation: &Observation, with_result: bool) -> Result<String, Error> {
-    let CompactStatus { id, json, .. } = CompactStatus::new(observation);
-    let result = if with_result { observation.result()? } else { None };
+/// The next event of a watch after the event of this id: as over HTTP, but for the ends of ids;
+/// empty if there is none yet
+pub(crate) fn event(
+    seen: &Observation,
+    last_id: &str,
+    wait_until: &str,
+    with_result: bool,
+) -> Result<String, Error> {
+    let next = LastSeen::of_id(last_id).and_then(|last| seen.next_event(last));
+    let CompactStatus { milestone, mut id, mut json, .. } = match next {
+        Some(NextEvent::UnIncluded) => CompactStatus::in_no_block(seen.hash),
+        _ => CompactStatus::new(seen),
+    };
+    let wait_until = Milestone::from_name(wait_until).unwrap_or(Milestone::Final);
+    let name = match next {
+        Some(NextEvent::Wait) => return Ok(String::new()),
+        Some(NextEvent::UnIncluded) => "un-included",
+        Some(NextEvent::Forgotten) => {
+            last_id.clone_into(&mut id);
+            let mut object = Object::new();
+            object.text("transaction_hash", &seen.hash.to_string());
+            json = object.end();
+            "forgotten"
+        }
+        _ if milestone.satisfies(wait_until) => {
+            let result = if with_result { seen.result()? } else { None };
+            if let Some(result) = result {
+                json = CompactStatus::new(seen).with_result(&result);
+            }
+            "reached"
+        }
+        _ if id == last_id => return Ok(String::new()),
+        _ => "status",
+    };
     let mut object = Object::new();
+    object.text("event", name);
     object.text("id", &id);
     object.json("status", &json);
-    object.json("result", result.as_deref().unwrap_or("null"));
     Ok(object.end())
 }
 

@@ -48,7 +48,8 @@ for (const transport of ["sse", "websocket"]) {
         assert.equal(server.asked.at(-1).lastEventId, "INCLUDED-1");
         assert.match(server.asked.at(-1).url, /^\/tx\/hash\/events\?wait_until=FINAL&include=status$/);
       } else {
-        const params = { tx_hashes: ["hash"], wait_until: "FINAL", include: "status" };
+        const last_event_ids = { hash: "INCLUDED-1" };
+        const params = { tx_hashes: ["hash"], wait_until: "FINAL", include: "status", last_event_ids };
         assert.deepEqual(server.asked.at(-1), { method: "subscribe_tx_status", params });
       }
       const final = state("FINAL", 3);
@@ -57,6 +58,42 @@ for (const transport of ["sse", "websocket"]) {
       assert.deepEqual(await changes.next(), { value: undefined, done: true });
       await until(() => server.connections === 0);
     });
+
+    test("a reader that is late learns that a fork moved the transaction to another block", async () => {
+      server.send("status", state("NONE"));
+      const changes = connect(server.url, { transport, WebSocket }).watch("hash");
+      const next = async () => name((await changes.next()).value);
+      assert.equal(await next(), "status NONE");
+      // A block that the reader has not seen is not taken away from it.
+      server.send("status", state("INCLUDED", 1));
+      server.send("un-included", state("NONE"));
+      server.send("status", state("INCLUDED", 2));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal(await next(), "status INCLUDED");
+      server.send("un-included", state("NONE"));
+      server.send("status", state("INCLUDED", 3));
+      server.send("un-included", state("NONE"));
+      server.send("status", state("EXECUTED", 4));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal(await next(), "un-included NONE");
+      assert.equal(await next(), "status EXECUTED");
+      await changes.return();
+      await until(() => server.connections === 0);
+    });
+
+    for (const event of ["forgotten", "timeout"]) {
+      test(`the event ${event} is the last change`, async () => {
+        server.send("status", state("INCLUDED", 1));
+        const changes = connect(server.url, { transport, WebSocket }).watch("hash");
+        await changes.next();
+        server.send(event, { id: `INCLUDED-1-${event}`, json: '{"transaction_hash":"hash"}' });
+        const { value } = await changes.next();
+        assert.deepEqual(value, { event, id: "INCLUDED-1", status: { transaction_hash: "hash" } });
+        assert.equal((await changes.next()).done, true);
+        server.send("status", state("NONE"));
+        await until(() => server.connections === 0);
+      });
+    }
 
     test("a reader that is late gets the newest state", async () => {
       server.send("status", state("NONE"));

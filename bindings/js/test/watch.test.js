@@ -80,6 +80,35 @@ for (const [storage, open] of Object.entries(storages)) {
       endpoint.dispose();
     });
 
+    test("a late reader learns that a fork moved the transaction to another block", async () => {
+      const endpoint = await Endpoint.create({ storage: open() });
+      const hash = transactionOf(fork("a101"));
+      for (const one of ["100", "a101"]) await endpoint.handleBlock(fork(one));
+      const changes = endpoint.watch(hash);
+      await changes.next();
+      for (const one of ["b101", "b102", "b103"]) await endpoint.handleBlock(fork(one));
+      assert.equal(name((await changes.next()).value), "un-included NONE");
+      const { value } = await changes.next();
+      assert.match(name(value), /^status (?!NONE)/);
+      assert.equal(value.status.block.height, 103n);
+      await changes.return();
+      endpoint.dispose();
+    });
+
+    test("a transaction that retention forgot ends its watch", async () => {
+      const endpoint = await Endpoint.create({ storage: open(), settings: { retention: { blocks: 1 } } });
+      const [first, ...others] = HEIGHTS;
+      for (const height of [first, 101]) await endpoint.handleBlock(block(height));
+      const changes = endpoint.watch(HASH);
+      const { value: known } = await changes.next();
+      assert.match(name(known), /^status (?!NONE)/);
+      for (const height of others) if (height > 101) await endpoint.handleBlock(block(height));
+      const seen = [];
+      for await (const change of changes) seen.push(change);
+      assert.deepEqual(seen, [{ event: "forgotten", id: known.id, status: { transaction_hash: HASH } }]);
+      endpoint.dispose();
+    });
+
     test("a late reader gets the newest state, and a watch that is reached ends at once", async () => {
       const endpoint = await Endpoint.create({ storage: open() });
       const changes = endpoint.watch(HASH);

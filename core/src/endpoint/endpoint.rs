@@ -336,17 +336,16 @@ impl<T> Endpoint<T> {
         self.start(OperationKind::query(query, complete))
     }
 
-    /// Observes a transaction once, with rows that the host supplies; ends in
-    /// [`Output::Completed`]
+    /// Observes a transaction once, with rows that the host supplies, for watchers whose last
+    /// events have blocks at these heights; ends in [`Output::Completed`]
     ///
-    /// The archive is asked only if the storage does not know the transaction.
-    pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
-        self.observe_at(transaction, Vec::new())
-    }
-
-    /// As [`handle_observation_query`](Self::handle_observation_query), for watchers whose last
-    /// events are of blocks at these heights
-    fn observe_at(&mut self, transaction: CryptoHash, heights: Vec<BlockHeight>) -> RequestHandle {
+    /// [`Observation::next_event`](crate::status::Observation::next_event) is known for these
+    /// heights. The archive is asked only if the storage does not know the transaction.
+    pub fn handle_observation_query(
+        &mut self,
+        transaction: CryptoHash,
+        heights: Vec<BlockHeight>,
+    ) -> RequestHandle {
         let settings = self.engine.settings();
         let query = SummaryQuery::new(transaction, settings.max_receipts).with_heights(heights);
         // Hosts observe what they watch after every block, which should not poll the archive.
@@ -489,7 +488,7 @@ impl<T> Endpoint<T> {
                     continue;
                 } else if let Some(transaction) = self.watches.poll_observation() {
                     let heights = self.watches.heights(transaction);
-                    let handle = self.observe_at(transaction, heights);
+                    let handle = self.handle_observation_query(transaction, heights);
                     self.watches.set_observing(handle, transaction);
                     continue;
                 } else if let Some((handle, event)) = self.watches.poll_event() {

@@ -273,7 +273,7 @@ fn a_storage_that_fails_ends_the_watches_of_the_transaction() {
 fn one_observation_is_a_completion_of_its_own() {
     let mut host = LocalHost::new(WaitConfig::default());
     let hash = CryptoHash::digest(b"in no block");
-    let query = host.endpoint.handle_observation_query(hash);
+    let query = host.endpoint.handle_observation_query(hash, Vec::new());
     let Output::Completed { handle, result: Ok(Completion::Observation(observation)) } =
         host.endpoint.poll_output_with(&host.storage)
     else {
@@ -281,7 +281,7 @@ fn one_observation_is_a_completion_of_its_own() {
     };
     assert_eq!((handle, observation.hash), (query, hash));
     assert!(observation.summary.is_none());
-    let cancelled = host.endpoint.handle_observation_query(hash);
+    let cancelled = host.endpoint.handle_observation_query(hash, Vec::new());
     assert!(host.endpoint.cancel(cancelled));
     assert!(host.poll().is_none());
 }

@@ -4,16 +4,16 @@
 // asks for and then after longer times; the id of the last event keeps the server from repeating a
 // state. A response that no repetition would change ends the watch.
 
-import { compactStatus } from "../core/changes.js";
+import { changeOf, isLast } from "../core/changes.js";
 import { ErrorCode, RequestError, StorageError } from "../core/errors.js";
 import { parseJson } from "../core/json.js";
-import { MAX_EVENT, Retry, unknownState } from "./retry.js";
+import { MAX_EVENT, Retry } from "./retry.js";
 
 /** @import { ConnectionState } from "../../client.js" */
 /** @import { Mailbox, WatchRequest } from "../core/changes.js" */
 
 /**
- * Puts the states of a transaction into a mailbox, until the returned function is called
+ * Puts the changes of a transaction into a mailbox, until the returned function is called
  *
  * @param {string} href
  * @param {WatchRequest} request
@@ -46,12 +46,9 @@ export function watchByEvents(href, { waitUntil, withResult }, mailbox, fetch, o
       if (event.name === "failed") {
         throw new StorageError(ErrorCode.STORAGE, JSON.parse(event.data).error);
       }
-      if (event.name === "forgotten" || event.name === "timeout") throw unknownState(event.name);
-      const isReached = event.name === "reached";
-      const status = compactStatus(parseJson(event.data, { bigint: true }));
       lastId = event.id;
-      mailbox.put({ id: event.id, isReached, status });
-      if (isReached) return true;
+      mailbox.put(changeOf(event.name, event.id, parseJson(event.data, { bigint: true })));
+      if (isLast(event.name)) return true;
     }
     return false;
   };

@@ -1,7 +1,6 @@
 // When to connect again: after twice the time with each failure, with a random part, so that the
 // clients of a server that restarts do not come at once.
 
-import { ErrorCode, StorageError } from "../core/errors.js";
 import { onAbort } from "../core/on-abort.js";
 
 /** Maximum length of an event in characters: above that of the largest results */
@@ -33,15 +32,4 @@ export class Retry {
       })
     );
   }
-}
-
-/**
- * The error of a watch whose server does not know the state of the transaction
- *
- * @param {"forgotten" | "timeout"} event
- */
-export function unknownState(event) {
-  const detail =
-    event === "forgotten" ? "the server has forgotten the transaction" : "the server is behind the last state";
-  return new StorageError(ErrorCode.STORAGE, detail);
 }

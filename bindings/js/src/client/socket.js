@@ -2,14 +2,14 @@
 //
 // A socket is open while something is watched, and carries as many subscriptions as a server
 // allows; only beyond is another one opened. After a connection ended, all are subscribed again,
-// and their states come first.
+// each with the id of its last event, which decides what follows.
 
-import { compactStatus } from "../core/changes.js";
+import { changeOf } from "../core/changes.js";
 import { ErrorCode, RequestError, StorageError } from "../core/errors.js";
 import { parseJson } from "../core/json.js";
-import { Retry, unknownState } from "./retry.js";
+import { Retry } from "./retry.js";
 
-/** @import { ConnectionState } from "../../client.js" */
+/** @import { ConnectionState, SubscriptionParams } from "../../client.js" */
 /** @import { Mailbox, WatchRequest } from "../core/changes.js" */
 
 /** Number of subscriptions that a server allows on a connection */
@@ -20,6 +20,7 @@ const MAX_SUBSCRIPTIONS = 64;
  * @property {WatchRequest} request
  * @property {Mailbox} mailbox
  * @property {number} [number] That of the server, once it has responded
+ * @property {string} [lastId] The id of the last event
  */
 
 export class SocketPool {
@@ -41,7 +42,7 @@ export class SocketPool {
   }
 
   /**
-   * Puts the states of a transaction into a mailbox, until the returned function is called
+   * Puts the changes of a transaction into a mailbox, until the returned function is called
    *
    * @param {WatchRequest} request
    * @param {Mailbox} mailbox
@@ -150,10 +151,14 @@ class Socket {
    * @param {Subscription} subscription
    */
   #sendSubscribe(id, subscription) {
-    const { hash, waitUntil, withResult } = subscription.request;
+    const { request, lastId } = subscription;
+    const { hash, waitUntil, withResult } = request;
     subscription.number = undefined;
-    const include = withResult ? "status" : null;
-    this.#send(id, "subscribe_tx_status", { tx_hashes: [hash], wait_until: waitUntil, include });
+    /** @type {SubscriptionParams} */
+    const params = { tx_hashes: [hash], wait_until: waitUntil };
+    if (withResult) params.include = "status";
+    if (lastId) params.last_event_ids = { [hash]: lastId };
+    this.#send(id, "subscribe_tx_status", params);
   }
 
   /** @param {string} text */
@@ -176,18 +181,19 @@ class Socket {
     this.#retry.reset();
     const number = Number(params.subscription);
     for (const subscription of this.#subscriptions.values()) {
-      if (subscription.number === number) notify(subscription.mailbox, params.result);
+      if (subscription.number === number) notify(subscription, params.result);
     }
   }
 }
 
 /**
- * @param {Mailbox} mailbox
+ * @param {Subscription} subscription
  * @param {any} event
  */
-function notify(mailbox, { event, id, status }) {
+function notify(subscription, { event, id, status }) {
   if (event === "end") return;
+  const { mailbox } = subscription;
   if (event === "failed") return mailbox.fail(new StorageError(ErrorCode.STORAGE, status.error));
-  if (event === "forgotten" || event === "timeout") return mailbox.fail(unknownState(event));
-  mailbox.put({ id, isReached: event === "reached", status: compactStatus(status) });
+  subscription.lastId = id;
+  mailbox.put(changeOf(event, id, status));
 }

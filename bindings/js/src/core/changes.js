@@ -1,8 +1,8 @@
-// The changes of a watched transaction, from wherever its states come.
+// The changes of a watched transaction, as a server sends them.
 //
 // A reader gets the newest state: one that it has not read is replaced, so a slow reader costs no
-// memory. What happened follows from the state that was read before, so it is the same over every
-// transport. A state is read once, until another one was.
+// memory. That a fork took away the block of the state that was read last is not replaced. A state
+// is read once, until another one was.
 
 import { usageError } from "./errors.js";
 import { onAbort } from "./on-abort.js";
@@ -26,24 +26,11 @@ const WATCH_OPTIONS = ["waitUntil", "include", "signal"];
  */
 
 /**
- * A state of a transaction
+ * Whether an event is the last one of its watch
  *
- * @typedef {object} State
- * @property {string} id
- * @property {boolean} isReached Whether it is the last one
- * @property {CompactStatus} status
+ * @param {string} event
  */
-
-/**
- * Whether a milestone is at least another one; the order is partial
- *
- * @param {TxExecutionStatus} reached
- * @param {TxExecutionStatus} expected
- */
-export function satisfies(reached, expected) {
-  const isOther = reached === "INCLUDED_FINAL" && expected === "EXECUTED_OPTIMISTIC";
-  return !isOther && MILESTONES.indexOf(reached) >= MILESTONES.indexOf(expected);
-}
+export const isLast = (event) => event === "reached" || event === "forgotten" || event === "timeout";
 
 /**
  * Checks what a caller passes
@@ -61,17 +48,26 @@ export function watchRequest(hash, options = {}) {
   return { hash, waitUntil, withResult: include === "status", signal };
 }
 
-/** The newest state of a transaction that was not read */
+/** What a reader has not read of a transaction */
 export class Mailbox {
-  /** @type {State | undefined} */
-  #state;
+  /** @type {TransactionChange | undefined} */
+  #unIncluded;
+  /** @type {TransactionChange | undefined} */
+  #newest;
+  /** Whether the state that was read last is in a block */
+  #isIncluded = false;
+  /** The id of that state */
+  #lastId = "";
   /** @type {{ error: unknown } | undefined} */
   #failure;
   #wake = () => {};
 
-  /** @param {State} state */
-  put(state) {
-    this.#state = state;
+  /** @param {TransactionChange} change */
+  put(change) {
+    if (change.event !== "un-included") this.#newest = change;
+    else if (this.#isIncluded) [this.#unIncluded, this.#newest] = [change, undefined];
+    // The block that a fork took away was not read.
+    else this.#newest = { ...change, event: "status" };
     this.#wake();
   }
 
@@ -81,21 +77,25 @@ export class Mailbox {
     this.#wake();
   }
 
-  /** @returns {Promise<State>} */
+  /** @returns {Promise<TransactionChange>} */
   async take() {
-    while (!this.#state && !this.#failure) {
-      await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
+    for (;;) {
+      const change = this.#unIncluded ?? this.#newest;
+      if (change === this.#newest) this.#newest = undefined;
+      this.#unIncluded = undefined;
+      if (change && (change.event !== "status" || change.id !== this.#lastId)) {
+        this.#lastId = change.id;
+        if (!isLast(change.event)) this.#isIncluded = !change.id.startsWith("NONE-");
+        return change;
+      }
+      if (this.#failure) throw this.#failure.error;
+      if (!change) await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
     }
-    const state = this.#state;
-    this.#state = undefined;
-    if (state) return state;
-    throw this.#failure?.error;
   }
 }
 
 /**
- * The changes of a transaction, whose states `start` puts into a mailbox until what it returned is
- * called
+ * The changes of a transaction, which `start` puts into a mailbox until what it returned is called
  *
  * @param {WatchRequest} request
  * @param {(mailbox: Mailbox) => () => void} start
@@ -107,25 +107,28 @@ export async function* changes({ signal }, start) {
   const release = onAbort(signal, () => mailbox.fail(signal?.reason));
   const stop = start(mailbox);
   try {
-    /** @type {State | undefined} */
-    let before;
     for (;;) {
-      const state = await mailbox.take();
+      const change = await mailbox.take();
       signal?.throwIfAborted();
-      const { id, isReached, status } = state;
-      if (!isReached && before?.id === id) continue;
-      const isIncluded = (/** @type {State | undefined} */ one) =>
-        one !== undefined && one.status.final_execution_status !== "NONE";
-      const event = isReached ? "reached" : isIncluded(before) && !isIncluded(state) ? "un-included" : "status";
-      before = state;
-      // A server marks the id of the last event; that of the state is without.
-      yield { event, id: id.replace(/-reached$/, ""), status };
-      if (isReached) return;
+      yield change;
+      if (isLast(change.event)) return;
     }
   } finally {
     stop();
     release();
   }
+}
+
+/**
+ * The change of an event of a server, whose last events have ids that end with their names
+ *
+ * @param {any} event
+ * @param {string} id
+ * @param {any} status The parsed data
+ * @returns {TransactionChange}
+ */
+export function changeOf(event, id, status) {
+  return { event, id: id.replace(/-(reached|forgotten|timeout)$/, ""), status: compactStatus(status) };
 }
 
 /**

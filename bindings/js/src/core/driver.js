@@ -12,6 +12,7 @@ import { PendingCalls, Timer, now } from "./waiting.js";
 import { Watches } from "./watching.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
+/** @import { WatchRequest } from "./changes.js" */
 /** @import { Methods } from "./host-methods.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
@@ -107,15 +108,17 @@ export class Driver {
   }
 
   /**
-   * The state of a transaction, with its whole result if it is asked for
+   * The next event of a watch after the event of this id, as JSON text; empty if there is none yet
    *
-   * @param {string} hash
-   * @param {boolean} withResult
+   * @param {WatchRequest} request
+   * @param {string} lastId
    * @returns {Promise<string>}
    */
-  async observe(hash, withResult) {
-    const handle = this.run((endpoint) => endpoint.handle_observation_query(hash), RequestError);
-    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject, withResult }));
+  async observe({ hash, waitUntil, withResult }, lastId) {
+    const handle = this.run((endpoint) => endpoint.handle_observation_query(hash, lastId), RequestError);
+    /** @param {EngineEndpoint} endpoint */
+    const take = (endpoint) => endpoint.take_event(lastId, waitUntil, withResult);
+    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject, take }));
   }
 
   /**
@@ -248,8 +251,8 @@ export class Driver {
     } else if (kind === OutputKind.Completed) {
       this.calls.remove(handle);
       try {
-        const { withResult = false, errorClass } = call;
-        call.resolve(this.run((endpoint) => endpoint.take_completion(withResult), errorClass));
+        const { take = (endpoint) => endpoint.take_completion(), errorClass } = call;
+        call.resolve(this.run(take, errorClass));
         if (call.readRows) this.watches.handleBlock();
       } catch (error) {
         call.reject(call.storageError ?? error);

@@ -7,6 +7,7 @@
 import { onAbort } from "./on-abort.js";
 
 /** @import { ErrorClass } from "./errors.js" */
+/** @import { EngineEndpoint } from "./load.js" */
 /** @import { RowMap, Snapshot } from "./versioned-storage.js" */
 
 /**
@@ -24,7 +25,7 @@ import { onAbort } from "./on-abort.js";
  *   request that would have to wait
  * @property {(error: unknown) => void} reject
  * @property {boolean} [waits] Whether it is a request that may wait
- * @property {boolean} [withResult] Whether an observation has the whole result
+ * @property {(endpoint: EngineEndpoint) => string} [take] Takes the result of its operation
  * @property {AbortSignal} [signal]
  * @property {() => void} [onAbort]
  * @property {() => void} [release] Ends that `onAbort` may be called

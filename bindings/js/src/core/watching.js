@@ -1,28 +1,31 @@
 // The watches of an endpoint in this process.
 //
-// Each watched transaction is observed after each block that was imported: once, however many watch
-// it. Blocks that come in meanwhile cause one more observation.
+// What is next for a reader is decided by the engine when it reads on, from the newest rows and the
+// last event that it has, so nothing is kept for it. Without an event it waits for a block.
 
-import { changes, compactStatus, satisfies } from "./changes.js";
+import { compactStatus, isLast } from "./changes.js";
 import { parseJson } from "./json.js";
+import { onAbort } from "./on-abort.js";
 
 /** @import { TransactionChange } from "../../index.js" */
-/** @import { Mailbox, WatchRequest } from "./changes.js" */
+/** @import { WatchRequest } from "./changes.js" */
 /** @import { Driver } from "./driver.js" */
 
 /**
- * A watched transaction
+ * A watch
  *
- * @typedef {object} Watched
- * @property {Map<Mailbox, WatchRequest>} watches
- * @property {boolean} isObserving
- * @property {boolean} isStale Whether a block came in since the observation started
+ * @typedef {object} Watch
+ * @property {{ error: unknown } | undefined} failure Why it has ended
+ * @property {(error: unknown) => void} reject Rejects what it waits for
+ * @property {() => void} wake A block was imported
  */
 
 export class Watches {
   #driver;
-  /** @type {Map<string, Watched>} */
-  #watched = new Map();
+  /** @type {Set<Watch>} */
+  #watches = new Set();
+  /** Number of blocks that were imported */
+  #blocks = 0;
   /** @type {{ error: unknown } | undefined} */
   #failure;
 
@@ -35,72 +38,38 @@ export class Watches {
    * @param {WatchRequest} request
    * @returns {AsyncGenerator<TransactionChange, void, undefined>}
    */
-  watch(request) {
-    return changes(request, (mailbox) => {
-      if (this.#failure) mailbox.fail(this.#failure.error);
-      else this.#add(mailbox, request);
-      return () => this.#remove(mailbox, request.hash);
-    });
-  }
-
-  /**
-   * @param {Mailbox} mailbox
-   * @param {WatchRequest} request
-   */
-  #add(mailbox, request) {
-    const { hash } = request;
-    const watched = this.#watched.get(hash) ?? { watches: new Map(), isObserving: false, isStale: false };
-    watched.watches.set(mailbox, request);
-    this.#watched.set(hash, watched);
-    this.#observe(hash, watched);
-  }
-
-  /**
-   * @param {Mailbox} mailbox
-   * @param {string} hash
-   */
-  #remove(mailbox, hash) {
-    const watched = this.#watched.get(hash);
-    watched?.watches.delete(mailbox);
-    if (watched?.watches.size === 0) this.#watched.delete(hash);
+  async *watch(request) {
+    const { signal } = request;
+    signal?.throwIfAborted();
+    /** @type {Watch} */
+    const watch = { failure: this.#failure, reject: () => {}, wake: () => {} };
+    this.#watches.add(watch);
+    const release = onAbort(signal, () => end(watch, signal?.reason));
+    try {
+      for (let lastId = ""; ; ) {
+        const blocks = this.#blocks;
+        const text = await until(watch, (resolve, reject) => {
+          this.#driver.observe(request, lastId).then(resolve, reject);
+        });
+        if (text) {
+          const { event, id, status } = /** @type {any} */ (parseJson(text, { bigint: true }));
+          lastId = id;
+          yield { event, id, status: compactStatus(status) };
+          if (isLast(event)) return;
+        } else if (blocks === this.#blocks) {
+          await until(watch, (resolve) => (watch.wake = () => resolve("")));
+        }
+      }
+    } finally {
+      release();
+      this.#watches.delete(watch);
+    }
   }
 
   /** A block was imported */
   handleBlock() {
-    for (const [hash, watched] of this.#watched) this.#observe(hash, watched);
-  }
-
-  /**
-   * @param {string} hash
-   * @param {Watched} watched
-   */
-  async #observe(hash, watched) {
-    watched.isStale = true;
-    if (watched.isObserving) return;
-    watched.isObserving = true;
-    try {
-      while (watched.isStale && watched.watches.size > 0) {
-        watched.isStale = false;
-        // Those that are added meanwhile are observed next, with their result.
-        const watches = [...watched.watches];
-        const withResult = watches.some(([, request]) => request.withResult);
-        const text = await this.#driver.observe(hash, withResult);
-        /** @type {any} */
-        const seen = parseJson(text, { bigint: true });
-        const { id, status: parsed, result } = seen;
-        const status = compactStatus(parsed);
-        for (const [mailbox, { waitUntil, withResult }] of watches) {
-          const isReached = satisfies(status.final_execution_status, waitUntil);
-          const hasResult = isReached && withResult && result;
-          mailbox.put({ id, isReached, status: hasResult ? { ...status, result } : status });
-        }
-      }
-    } catch (error) {
-      this.#watched.delete(hash);
-      for (const mailbox of watched.watches.keys()) mailbox.fail(error);
-    } finally {
-      watched.isObserving = false;
-    }
+    this.#blocks += 1;
+    for (const watch of this.#watches) watch.wake();
   }
 
   /**
@@ -110,9 +79,30 @@ export class Watches {
    */
   fail(error) {
     this.#failure ??= { error };
-    for (const { watches } of this.#watched.values()) {
-      for (const mailbox of watches.keys()) mailbox.fail(error);
-    }
-    this.#watched.clear();
+    for (const watch of this.#watches) end(watch, error);
   }
+}
+
+/**
+ * @param {Watch} watch
+ * @param {unknown} error
+ */
+function end(watch, error) {
+  watch.failure ??= { error };
+  watch.reject(error);
+}
+
+/**
+ * The result of what `start` starts, unless the watch ends before
+ *
+ * @param {Watch} watch
+ * @param {(resolve: (text: string) => void, reject: (error: unknown) => void) => void} start
+ * @returns {Promise<string>}
+ */
+function until(watch, start) {
+  return new Promise((resolve, reject) => {
+    watch.reject = reject;
+    if (watch.failure) reject(watch.failure.error);
+    else start(resolve, reject);
+  });
 }
