@@ -7,7 +7,7 @@ import { openEvents } from "../rpc";
 /**
  * Calls `change` after each event, one call at a time, with whether the transaction is in a block;
  * events that come meanwhile are one more call. Ends when it returns `true`, or with `signal`;
- * resolves to `false` if the node refuses to send events.
+ * resolves to `false` if the node refuses to send events, or does not know the state any more.
  */
 export function watchEvents(
   hash: string,
@@ -36,6 +36,8 @@ export function watchEvents(
     };
     for (const name of ["status", "un-included", "reached"])
       source.addEventListener(name, (event) => void handle(event));
+    // The last events without a state: requests say what the node knows.
+    for (const name of ["forgotten", "timeout"]) source.addEventListener(name, () => end(false));
     source.addEventListener("open", () => connected(true));
     source.addEventListener("error", () => {
       // Closed by another status than 200; else the browser connects again.
