@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 
 use super::samples::{chunk, hash, header, message, outcome_json, sealed, shard_json, text};
 use super::*;
+use crate::codec::json;
 use crate::primitives::CryptoHash;
+use crate::proof::{leaf, root_and_paths};
+use crate::views::MerklePathItem;
 
 fn result(message: &str) -> String {
     text(&check_block(message.as_bytes()).result)
@@ -326,5 +329,28 @@ fn shards_that_cannot_be_read_lack_no_chunks() {
         let check = check_block(valid.replace("[{}]", shards).as_bytes());
         assert_eq!(text(&check.result).split(" (byte").next(), Some(expected));
         assert!(!check.lacks_chunks, "{shards}");
+    }
+}
+
+#[test]
+fn the_outcome_that_was_changed_is_named_and_not_one_beside_it() {
+    let block = header(&[chunk(1, 7, hash(9))]);
+    let outcome = |id: u8, gas_burnt, path: &[MerklePathItem]| {
+        outcome_json(block.hash, hash(id), gas_burnt, path)
+    };
+    for count in 2..=6_u8 {
+        let leaf = |id| leaf(&json::read(&outcome(id, 7, &[])).unwrap()).unwrap();
+        let (_, paths) = root_and_paths(&(0..count).map(leaf).collect::<Vec<_>>());
+        for changed in 0..count {
+            let outcomes = (0..count).zip(&paths);
+            let outcomes: Vec<_> = outcomes
+                .map(|(id, path)| outcome(id, if id == changed { 8 } else { 7 }, path))
+                .collect();
+            let chunks = [chunk(1, 7, hash(9))];
+            let message = message(&block, Some(&chunks), &[shard_json(1, Some(""), &outcomes)]);
+            let expected = format!("wrong: shards[0].outcome {}.proof: ", hash(changed));
+            let found = result(&message);
+            assert!(found.starts_with(&expected), "{count} outcomes: {found}");
+        }
     }
 }
