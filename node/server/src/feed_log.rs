@@ -12,6 +12,8 @@ use milepost_feeds::{ChangeReason, Event, Finality};
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
+use crate::duration_text::duration_text;
+
 /// Number of failures before the first block after which the address may be wrong
 const MAX_FIRST_FAILURES: u32 = 3;
 /// How far in the future a block may be produced; clocks of validators differ by less
@@ -89,7 +91,8 @@ impl FeedLog {
                 let last =
                     state.failure.take().map(|detail| format!("; the last failure: {detail}"));
                 let last = last.unwrap_or_default();
-                error!("no feed has had a new block for {} s{last}", silence / 1_000);
+                let silence = duration_text(Duration::from_millis(*silence));
+                error!("no feed has had a new block for {silence}{last}");
             }
             Event::Thawed => {
                 state.failure = None;
@@ -101,8 +104,8 @@ impl FeedLog {
                 let (url, from) = (url(feed), url(from));
                 match reason {
                     ChangeReason::Silent { silence, .. } => info!(
-                        "{url} is followed now: {from} has had no new block for {} s",
-                        silence / 1_000
+                        "{url} is followed now: {from} has had no new block for {}",
+                        duration_text(Duration::from_millis(*silence))
                     ),
                     ChangeReason::Behind { heights, .. } => {
                         info!("{url} is followed now: {from} is behind by {heights} heights");
@@ -145,9 +148,9 @@ impl ClockCheck {
         let ahead = produced.saturating_sub(now);
         if ahead > MAX_AHEAD {
             self.is_logged = true;
-            let seconds = ahead.as_secs();
+            let ahead = duration_text(ahead);
             return Some(format!(
-                "the clock of this machine is behind: block {height} was produced {seconds} s after the time that it shows"
+                "the clock of this machine is behind: block {height} was produced {ahead} after the time that it shows"
             ));
         }
         let age = now.saturating_sub(produced);
@@ -161,9 +164,9 @@ impl ClockCheck {
                     return None;
                 }
                 self.is_logged = true;
-                let seconds = age.as_secs();
+                let age = duration_text(age);
                 Some(format!(
-                    "blocks arrive {seconds} s after they were produced: the clock of this machine is ahead, or the feed is late"
+                    "blocks arrive {age} after they were produced: the clock of this machine is ahead, or the feed is late"
                 ))
             }
             _ => {
@@ -188,7 +191,7 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(clock.observe(7, NOW + seconds(10), NOW, true), None);
         let text = clock.observe(8, NOW + seconds(61), NOW, false);
-        let expected = "the clock of this machine is behind: block 8 was produced 61 s after the time that it shows";
+        let expected = "the clock of this machine is behind: block 8 was produced 1 min 1 s after the time that it shows";
         assert_eq!(text.as_deref(), Some(expected));
         assert_eq!(clock.observe(9, NOW + seconds(61), NOW, true), None);
     }
@@ -209,7 +212,7 @@ mod tests {
         let mut clock = ClockCheck::default();
         assert_eq!(said(&mut clock, (0..400).rev()).await, [""; 0]);
         assert_eq!(said(&mut clock, (0..60).map(|_| 30)).await, [""; 0]);
-        let expected = "blocks arrive 61 s after they were produced: the clock of this machine is ahead, or the feed is late";
+        let expected = "blocks arrive 1 min 1 s after they were produced: the clock of this machine is ahead, or the feed is late";
         assert_eq!(said(&mut clock, (0..60).map(|_| 61)).await, [expected]);
         // Blocks of the final chain may be of any age.
         let mut clock = ClockCheck::default();

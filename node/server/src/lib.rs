@@ -20,6 +20,7 @@ mod compact_status;
 mod conformance;
 mod demo_index;
 mod disk_room;
+mod duration_text;
 mod epoch_configs;
 mod failed_requests;
 mod failure;

@@ -11,6 +11,8 @@ use std::time::{Instant, UNIX_EPOCH};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::info;
 
+use crate::duration_text::duration_text;
+
 /// Minimum time between two lines in a log
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -65,7 +67,7 @@ impl Progress {
     fn show(&mut self, done: u64, height: u64, left: Option<Duration>) {
         match &self.bar {
             Some(bar) => {
-                bar.set_message(format!("{height}, {}", minutes(left)));
+                bar.set_message(format!("{height}, {}", to_go(left)));
                 bar.set_length(self.total);
                 bar.set_position(done);
             }
@@ -117,13 +119,13 @@ fn rate(done: u64, elapsed: Duration) -> f64 {
 }
 
 fn line(done: u64, total: u64, height: u64, elapsed: Duration, left: Option<Duration>) -> String {
-    let (rate, left) = (rate(done, elapsed), minutes(left));
+    let (rate, left) = (rate(done, elapsed), to_go(left));
     format!("imported {done} of {total} blocks, up to height {height}, {rate:.1} a second, {left}")
 }
 
-fn minutes(left: Option<Duration>) -> String {
+fn to_go(left: Option<Duration>) -> String {
     match left {
-        Some(left) => format!("{:.0} minutes to go", (left.as_secs_f64() / 60.0).ceil()),
+        Some(left) => format!("{} to go", duration_text(left)),
         None => "not faster than the chain grows".to_owned(),
     }
 }
@@ -146,9 +148,9 @@ mod tests {
         };
         assert_eq!(
             line(600, 6_000, Duration::from_secs(60)),
-            "imported 600 of 6000 blocks, up to height 70000, 10.0 a second, 9 minutes to go"
+            "imported 600 of 6000 blocks, up to height 70000, 10.0 a second, 9 min to go"
         );
-        assert!(line(0, 9, Duration::ZERO).ends_with("150 minutes to go"));
+        assert!(line(0, 9, Duration::ZERO).ends_with(", 2 h 30 min to go"));
     }
 
     #[test]
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(place.time_left_after(begin), Some(seconds(2 * 970)));
         let slow = Place { imported: seconds(10_090), ..place };
         assert_eq!(slow.time_left_after(begin), None);
-        assert_eq!(minutes(None), "not faster than the chain grows");
+        assert_eq!(to_go(None), "not faster than the chain grows");
         // Before there is anything to go by.
         assert_eq!((begin.total_after(begin), begin.time_left_after(begin)), (None, None));
     }
