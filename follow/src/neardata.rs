@@ -86,7 +86,7 @@ pub fn interpret(
             failed(TooLow, &"below the first block of the feed")
         }
         404 if text.contains("BLOCK_DOES_NOT_EXIST") => Response::Absent { newest: None },
-        _ => failed(Temporary, &format_args!("HTTP {status} {text}")),
+        _ => failed(Temporary, &format!("HTTP {status} {text}").trim_end()),
     }
 }
 
@@ -131,6 +131,17 @@ mod tests {
         };
         assert!(error.detail.starts_with("/v0/block/7: HTTP 429 slow down\u{e9}"), "{error}");
         assert!(error.detail.chars().count() < 250, "{error}");
+    }
+
+    #[test]
+    fn an_error_does_not_end_with_a_blank() {
+        for (status, body, expected) in
+            [(404, "", "HTTP 404"), (502, " \n", "HTTP 502"), (500, "down ", "HTTP 500 down")]
+        {
+            let response = interpret("/v0/block/7", status, body.into(), None);
+            let Response::Failed(error) = response else { panic!("no error") };
+            assert_eq!(error.detail, format!("/v0/block/7: {expected}"));
+        }
     }
 
     #[test]

@@ -329,7 +329,7 @@ fn explain(method: &str, error: &RpcError) -> SourceError {
         "" => (SourceErrorKind::Temporary, format!("{method}: {}", text(&error.message))),
         cause => (SourceErrorKind::Temporary, format!("{method}: {} {info}", text(cause))),
     };
-    SourceError::new(kind, detail)
+    SourceError::new(kind, detail.trim_end().trim_end_matches(':'))
 }
 
 impl Node {
@@ -453,5 +453,18 @@ mod tests {
         let disabled = error("METHOD_NOT_FOUND");
         assert_eq!(disabled.kind, SourceErrorKind::Unsupported);
         assert!(disabled.detail.contains("rpc.enable_indexer_rpc"), "{disabled}");
+    }
+
+    #[test]
+    fn an_error_does_not_end_with_a_blank() {
+        for (error, expected) in [
+            (r#"{"cause":{"name":"BUSY"}}"#, "block: BUSY"),
+            (r#"{"cause":{"name":"BUSY","info":{"error_message":"later "}}}"#, "block: BUSY later"),
+            (r#"{"message":"Server error"}"#, "block: Server error"),
+            ("{}", "block"),
+        ] {
+            let error: RpcError = serde_json::from_str(error).unwrap();
+            assert_eq!(explain("block", &error).detail, expected);
+        }
     }
 }

@@ -201,6 +201,8 @@ impl Client {
                 None => return Ok(response),
             }
         }
+        // The query is there for caches only.
+        let path = path.split('?').next().unwrap_or_default();
         Err(temporary(format!("{path}: more than {MAX_REDIRECTS} redirects")))
     }
 

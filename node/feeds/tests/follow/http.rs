@@ -5,7 +5,9 @@ use core::time::Duration;
 use std::time::Instant;
 
 use milepost::primitives::CryptoHash;
-use milepost_feeds::{FollowErrorKind, Follower, NearData, Settings, Start, Token};
+use milepost_feeds::{
+    Ask, FollowErrorKind, Follower, NearData, Pace, Settings, Source as _, Start, Token,
+};
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
 use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
 
@@ -104,6 +106,14 @@ async fn the_token_does_not_go_to_another_host() {
     let source = source(&server, Some("key-of-a-test"));
     let mut follower = Follower::new(vec![source], Start::LastFinal, None, Settings::default());
     assert_eq!(follower.next().await.unwrap_err().kind, FollowErrorKind::PermissionDenied);
+}
+
+#[tokio::test]
+async fn an_error_names_the_path_without_the_query_that_passes_caches() {
+    let server = server(4, Faults { loops: 1000, ..Faults::default() }, None);
+    let answer = source(&server, None).answer(Ask::LastFinal, &Pace::unlimited()).await;
+    let detail = answer.unwrap_err().detail;
+    assert!(detail.starts_with("/v0/last_block/final: more than "), "{detail}");
 }
 
 #[tokio::test]
