@@ -148,6 +148,9 @@ impl Follow {
         };
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
+        if let Start::Height(from) = args.from {
+            feed.check_until("--from", from)?;
+        }
         let (start, until) = (args.from, feed.until);
         let start_margin = if start == Start::LastFinal { 0 } else { args.start_margin };
         let track_shards = feed.track_shards;

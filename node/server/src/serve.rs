@@ -83,6 +83,9 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
 
 /// Imports blocks into a store
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
+    if let Some(from) = args.from {
+        args.feed.check_until("--from", from).map_err(Failure::Usage)?;
+    }
     let runtime = runtime(None)?;
     let places = Places {
         store: args.store.clone(),

@@ -135,7 +135,7 @@ fn check_args(args: &BackfillArgs) -> Result<(), String> {
     if args.feed.retention.is_some() {
         return Err("--retention is of a store, and an archive keeps everything".to_owned());
     }
-    Ok(())
+    args.feed.check_until("--heights", *args.heights.end())
 }
 
 /// Fills these parts, some at a time

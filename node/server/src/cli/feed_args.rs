@@ -172,6 +172,16 @@ pub(crate) struct FeedArgs {
 }
 
 impl FeedArgs {
+    /// Whether `--until` is at this height or above, which is that of `option`
+    pub(crate) fn check_until(&self, option: &str, height: u64) -> Result<(), String> {
+        match self.until {
+            Some(until) if until < height => {
+                Err(format!("--until {until} is below {height} of {option}: nothing is imported"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The import settings of the engine, with the rule of finality for the store
     pub(crate) fn import_settings(&self, finality: FinalityRule) -> ImportSettings {
         ImportSettings::default()

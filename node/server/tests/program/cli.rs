@@ -20,6 +20,10 @@ fn invalid_arguments_are_rejected() {
         (&["status", "not-a-hash"], "not-a-hash"),
         (&["status"], "HASH"),
         (&["import", "--store", "x"], "PATH"),
+        (
+            &["import", "--store", "x", "--from", "10", "--until", "5", "blocks"],
+            "--until 5 is below 10 of --from: nothing is imported",
+        ),
         (&["teleport"], "teleport"),
     ] {
         let output = run(args);

@@ -577,6 +577,11 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (&["--follow", "mainnet", "--upstream", "rpc.example"], 2, "--upstream"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
         (&["--follow", "mainnet", "--follow", "mainnet"], 2, "is given twice"),
+        (
+            &["--follow", "mainnet", "--from", "10", "--until", "5"],
+            2,
+            "--until 5 is below 10 of --from: nothing is imported",
+        ),
         (&["--follow", "mainnet", "--finality", "all"], 2, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 2, "cannot have"),
         (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 2, "/no/file: "),
