@@ -129,7 +129,8 @@
 //! All other words are those of NEAR, of JSON-RPC 2.0 and of databases. These are ours:
 //!
 //! - **Milestone**: how far a transaction is processed; a request waits for one. NEAR's
-//!   `TxExecutionStatus`, the values of `wait_until`.
+//!   `TxExecutionStatus`, the values of `wait_until`. Below `FINAL` refunds are not waited for; a
+//!   receipt counts as one once a block shows its body, a block later than a node knows it.
 //! - **Fragment**: the JSON text of a transaction, receipt, outcome or configuration, validated and
 //!   written once on import. A result is joined from fragments.
 //! - **Finalized transaction**: a transaction about which nothing can change any more, stored as
