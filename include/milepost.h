@@ -413,9 +413,10 @@ typedef struct milepost_chain_status_view {
      */
     uint64_t generation;
     /**
-     * `latest_protocol_version` of the head's header; 0 without a head
+     * `latest_protocol_version` of the head's header, the newest version that its producer
+     * supports; 0 without a head
      */
-    uint32_t protocol_version;
+    uint32_t latest_protocol_version;
     /**
      * `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
      */

@@ -46,8 +46,9 @@ export interface ChainStatus {
   completeFrom: bigint;
   /** Chain id of the protocol configurations */
   chainId: string | null;
-  /** The latest protocol version that the producer of the head supports */
-  protocolVersion: number | null;
+  /** The newest protocol version that the producer of the head supports; the one in force is
+   *  `protocol_version` of the configuration in force at the head */
+  latestProtocolVersion: number | null;
   /** Number of canonical blocks that are retained */
   blocks: bigint;
   /** Number of changes of the canonical chain so far */

@@ -58,8 +58,9 @@ pub struct milepost_chain_status_view {
     pub blocks: u64,
     /// Number of batches that changed the chain: equal numbers mean equal blocks and rows
     pub generation: u64,
-    /// `latest_protocol_version` of the head's header; 0 without a head
-    pub protocol_version: u32,
+    /// `latest_protocol_version` of the head's header, the newest version that its producer
+    /// supports; 0 without a head
+    pub latest_protocol_version: u32,
     /// `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
     pub chain_id: milepost_bytes,
     /// Height from which on every canonical block up to the head was imported and is in the
@@ -87,7 +88,7 @@ ffi_function! {
             earliest: point(chain_status.earliest),
             blocks: chain_status.blocks,
             generation: chain_status.generation,
-            protocol_version: chain_status.protocol_version.unwrap_or(0),
+            latest_protocol_version: chain_status.latest_protocol_version.unwrap_or(0),
             chain_id: match &chain_status.chain_id {
                 Some(chain_id) => milepost_bytes::new(chain_id.as_bytes()),
                 None => milepost_bytes::NONE,

@@ -126,7 +126,7 @@ static void forks_are_reported(void) {
     CHECK(chain_status.complete_from == 10);
     import_block(engine, 20, 20, 19, NULL);
     CHECK(read_chain_status(engine).complete_from == 20);
-    CHECK(chain_status.protocol_version == 80 && chain_status.generation == 4);
+    CHECK(chain_status.latest_protocol_version == 80 && chain_status.generation == 4);
     milepost_engine_free(engine);
 }
 

@@ -273,7 +273,7 @@ void test_inputs() {
     EXPECT(summary->reverted(0).error().kind() == ErrorKind::Index &&
            summary->reapplied(0).error().kind() == ErrorKind::Index);
     EXPECT(engine.chain_status()->head->height == 7 &&
-           engine.chain_status()->protocol_version == 80);
+           engine.chain_status()->latest_protocol_version == 80);
 
     Request request = Request::parse(REQUEST).value();
     EXPECT(request.calls().value() == 1 && !request.invalid().value());

@@ -51,7 +51,7 @@ pub(crate) fn chain_status(chain: &ChainStatus) -> String {
     object.point("lastFinal", chain.last_final);
     object.point("earliest", chain.earliest);
     object.optional_text("chainId", chain.chain_id.as_deref());
-    object.number("protocolVersion", chain.protocol_version.map(u64::from));
+    object.number("latestProtocolVersion", chain.latest_protocol_version.map(u64::from));
     for (name, number) in [
         ("completeFrom", chain.complete_from.unwrap_or_default()),
         ("blocks", chain.blocks),

@@ -32,8 +32,11 @@ pub struct ChainStatus {
     pub finality: Option<FinalityRule>,
     /// `chain_id` of the protocol configurations
     pub chain_id: Option<String>,
-    /// `latest_protocol_version` of the head's header
-    pub protocol_version: Option<u32>,
+    /// `latest_protocol_version` of the head's header: the newest version that its producer
+    /// supports
+    ///
+    /// The version in force is `protocol_version` of the configuration in force at the head.
+    pub latest_protocol_version: Option<u32>,
     /// Number of canonical blocks that are retained
     pub blocks: u64,
     /// The generation of the canonical chain: the number of batches that have changed it; at equal
@@ -90,7 +93,8 @@ impl Restartable for ReadChain {
         if let Some(head) = chain.head {
             let first = Key::number(Table::Ordinals, chain.first_ordinal);
             rows.prefetch([Key::hash(Table::Blocks, head.hash), first])?;
-            status.protocol_version = rows.block(head.hash)?.map(|block| block.protocol_version);
+            let head = rows.block(head.hash)?;
+            status.latest_protocol_version = head.map(|block| block.protocol_version);
             status.earliest = rows.earliest(&chain)?;
         }
         Ok(status)

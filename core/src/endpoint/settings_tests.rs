@@ -144,7 +144,7 @@ fn the_status_of_a_chain_is_what_its_rows_say() {
             complete_from: Some(6),
             finality: Some(if all_final { FinalityRule::All } else { FinalityRule::Headers }),
             chain_id: Some("dev".into()),
-            protocol_version: Some(84),
+            latest_protocol_version: Some(84),
             blocks: 4,
             generation: 11,
         };

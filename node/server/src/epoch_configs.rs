@@ -7,10 +7,10 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost::config::{BlockReference, ConfigQuery, ConfigResult, SyncCheckpoint};
+use milepost::config::{BlockReference, ConfigQuery, ConfigResult, Finality, SyncCheckpoint};
 use milepost::primitives::CryptoHash;
-use milepost::storage::rows::BlockRecord;
-use milepost::storage::{BlockPoint, Key, Snapshot as _, Table, run};
+use milepost::storage::rows::{BlockRecord, ConfigRecord};
+use milepost::storage::{BlockPoint, Key, Snapshot, Table, run};
 use milepost_feeds::{FeedUrl, Node, Pace, SourceErrorKind, Token};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +18,7 @@ use tokio::time;
 use tracing::{info, warn};
 
 use crate::feed_status::FeedStatus;
+use crate::json_scan;
 use crate::service::Service;
 
 /// The wait before the first repetition of a request, which doubles up to the maximum
@@ -285,6 +286,21 @@ fn final_block(
     let row = service.store().snapshot().get(&Key::hash(Table::Blocks, block.hash))?;
     let row = row.as_deref().map(BlockRecord::decode).transpose()?;
     Ok(row.filter(|row| row.epoch_id == epoch_id).map(|_| block))
+}
+
+/// The protocol version in force at the head; `None` without a block or a configuration
+///
+/// # Errors
+///
+/// The error of the store, or a corrupt row.
+pub(crate) fn protocol_version(snapshot: &impl Snapshot) -> Result<Option<u32>, milepost::Error> {
+    let head = BlockReference::Finality(Finality::Optimistic);
+    let ConfigResult::InForce(row) = run(&mut ConfigQuery::new(head), snapshot)? else {
+        return Ok(None);
+    };
+    let text = ConfigRecord::decode(&row)?.fragment;
+    // Reading from memory cannot fail.
+    Ok(json_scan::value_at(text, &["protocol_version"]).ok().flatten())
 }
 
 /// Whether the store has a configuration of the genesis

@@ -38,6 +38,7 @@ use crate::block_importer::BlockImporter;
 use crate::block_rows;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
+use crate::epoch_configs;
 use crate::failed_requests::FailedRequests;
 use crate::http::RequestBody;
 use crate::large_buffers::BUFFERS;
@@ -249,6 +250,12 @@ impl Service {
     /// The state of the chain in the store; may block the thread on I/O
     pub(crate) fn chain_status_blocking(&self) -> Result<ChainStatus, Error> {
         self.engine.chain_status(&self.store.snapshot())
+    }
+
+    /// The protocol version in force at the head; `None` without a block or a configuration
+    pub(crate) async fn protocol_version(self: &Arc<Self>) -> Result<Option<u32>, QueryError> {
+        let query = |service: &Self| epoch_configs::protocol_version(&service.store.snapshot());
+        self.record_failure(QueryError::result_of(self.run(false, query).await))
     }
 
     /// The heights of these blocks; `None` for unknown ones

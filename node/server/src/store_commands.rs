@@ -27,6 +27,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use backup::serve as serve_backups;
 pub(crate) use check::{Problems, check_row};
 
+use crate::epoch_configs;
 use crate::log::print_line;
 use crate::start_losses::{self, AcceptedLoss};
 use crate::value_parsers;
@@ -93,6 +94,8 @@ fn read(path: &Path, verify: bool) -> Result<RedbSnapshot, OpenError> {
 struct Info {
     bytes: u64,
     chain: ChainStatus,
+    /// The version in force at the head
+    protocol_version: Option<u32>,
     losses: Vec<AcceptedLoss>,
     tables: Vec<TableInfo>,
 }
@@ -107,6 +110,8 @@ struct TableInfo {
 fn info(path: &Path) -> Result<Info, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
+    let protocol_version =
+        epoch_configs::protocol_version(&snapshot).map_err(|error| error.to_string())?;
     let losses = start_losses::read(&snapshot).map_err(|error| error.to_string())?;
     let table = |table| {
         let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
@@ -114,7 +119,7 @@ fn info(path: &Path) -> Result<Info, String> {
     };
     let tables: Result<Vec<TableInfo>, Error> = Table::ALL.into_iter().map(table).collect();
     let tables = tables.map_err(|error| error.to_string())?;
-    Ok(Info { bytes: file_bytes(path)?, chain, losses, tables })
+    Ok(Info { bytes: file_bytes(path)?, chain, protocol_version, losses, tables })
 }
 
 /// The version of the first row of a table
@@ -129,7 +134,7 @@ fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Erro
 }
 
 fn info_json(info: &Info) -> Value {
-    let Info { bytes, chain, losses, tables } = info;
+    let Info { bytes, chain, protocol_version, losses, tables } = info;
     let loss =
         |AcceptedLoss { time, text, .. }: &AcceptedLoss| json!({ "time": time, "text": text });
     let tables: Map<String, Value> = tables
@@ -149,7 +154,8 @@ fn info_json(info: &Info) -> Value {
         "format_version": milepost_redb::FORMAT_VERSION,
         "file_bytes": bytes,
         "chain_id": chain.chain_id,
-        "protocol_version": chain.protocol_version,
+        "protocol_version": protocol_version,
+        "latest_protocol_version": chain.latest_protocol_version,
         "blocks": chain.blocks,
         "earliest": chain.earliest.map(|block| block.height),
         "complete_from": chain.complete_from,

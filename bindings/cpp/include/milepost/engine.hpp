@@ -151,7 +151,7 @@ struct ChainStatus {
     explicit ChainStatus(const milepost_chain_status_view &raw) noexcept
         : blocks(raw.blocks),
           generation(raw.generation),
-          protocol_version(raw.protocol_version),
+          latest_protocol_version(raw.latest_protocol_version),
           chain_id(view(raw.chain_id)),
           complete_from(raw.complete_from) {
         if (raw.has_head != 0) head = BlockPoint(raw.head);
@@ -174,9 +174,9 @@ struct ChainStatus {
     std::optional<BlockPoint> last_final;  ///< newest final block
     std::uint64_t blocks = 0;              ///< number of canonical blocks in the storage
     std::uint64_t generation = 0;  ///< batches that changed the chain: equal numbers, equal rows
-    std::uint32_t protocol_version = 0;  ///< `latest_protocol_version` of the head; 0 without one
-    std::string chain_id;                ///< `mainnet`; empty without a configuration
-    std::uint64_t complete_from = 0;     ///< from here on every block is there; 0 without a head
+    std::uint32_t latest_protocol_version = 0;  ///< that of the head's header; 0 without one
+    std::string chain_id;                       ///< `mainnet`; empty without a configuration
+    std::uint64_t complete_from = 0;  ///< from here on every block is there; 0 without a head
 };
 
 /// An engine over a storage; any number of threads may call its functions

@@ -211,8 +211,8 @@ export class Endpoint {
   async chainStatus() {
     /** @type {any} */
     const chain = parseJson(await this.#driver.chainStatus(), { bigint: true });
-    const { protocolVersion } = chain;
-    return { ...chain, protocolVersion: protocolVersion === null ? null : Number(protocolVersion) };
+    const { latestProtocolVersion: latest } = chain;
+    return { ...chain, latestProtocolVersion: latest === null ? null : Number(latest) };
   }
 
   /** @returns {ArchiveStatus | null} */

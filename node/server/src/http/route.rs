@@ -269,9 +269,9 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
     let page: fn(&HttpContext, &ChainStatus) -> HttpResponse = match path {
         "/health" => health,
         "/ready" => ready,
-        "/status" => status,
-        "/metrics" => {
+        "/status" | "/metrics" => {
             return match is_read(verb) {
+                true if path == "/status" => status(context).await,
                 true => metrics(context).await,
                 false => method_not_allowed(context, "GET,HEAD"),
             };
@@ -473,7 +473,14 @@ async fn metrics(context: &HttpContext) -> HttpResponse {
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 
-fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
+async fn status(context: &HttpContext) -> HttpResponse {
+    let state = async {
+        Ok((context.service.chain_status().await?, context.service.protocol_version().await?))
+    };
+    let (chain, protocol_version) = match state.await {
+        Ok(state) => state,
+        Err(error) => return query_failed(&error),
+    };
     let point = |point: Option<BlockPoint>| {
         point.map(|point| json!({ "height": point.height, "hash": point.hash.to_string() }))
     };
@@ -481,7 +488,8 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let mut body = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "chain_id": chain.chain_id,
-        "protocol_version": chain.protocol_version,
+        "protocol_version": protocol_version,
+        "latest_protocol_version": chain.latest_protocol_version,
         "head": point(chain.head),
         "final": point(chain.last_final),
         "earliest": point(chain.earliest),

@@ -9,7 +9,7 @@ use std::{env, fs};
 use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use milepost_testing::feed::{Faults, Feed, FeedChain, FeedServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::text;
 use crate::support::{Server, command, errors, request};
@@ -389,7 +389,7 @@ fn configurations_come_from_the_upstream_with_each_epoch() {
     let url = url.strip_prefix("node+").unwrap();
     let server = follow(&feed, &["--from", &from, "--upstream", url]);
     let version_of = |message: &BlockMessage| {
-        let message: serde_json::Value = serde_json::from_slice(&message.json).unwrap();
+        let message: Value = serde_json::from_slice(&message.json).unwrap();
         message["block"]["header"]["latest_protocol_version"].clone()
     };
     let config_at = |message: &BlockMessage| {
@@ -424,7 +424,7 @@ fn configurations_come_from_any_upstream_that_is_well() {
                 return Scripted::Error(200, error("HANDLER_ERROR", "UNKNOWN_BLOCK", &json!("")));
             }
             Some("genesis") => 80,
-            _ => 87,
+            _ => 85,
         };
         let config = protocol_config("practice", genesis, version, &[]);
         Scripted::Result(serde_json::from_str(&config).unwrap())
@@ -445,17 +445,34 @@ fn configurations_come_from_any_upstream_that_is_well() {
     server.until("no upstream has it", || since(&server)["height"] == from);
     let missing = at_genesis(&server);
     assert_eq!((missing.status, &*missing.cause()), (200, "UNKNOWN_BLOCK"));
+    let status = server.get("/status").json();
+    assert_eq!(
+        (&status["protocol_version"], &status["latest_protocol_version"]),
+        (&json!(null), &json!(87))
+    );
     is_well.store(true, SeqCst);
     server.until("the second upstream has it", || since(&server).is_null());
     let head = json!({ "finality": "optimistic" });
     let at_head = server.post("/", &request("EXPERIMENTAL_protocol_config", &head)).json();
-    assert_eq!(at_head["result"]["protocol_version"], 87);
+    assert_eq!(at_head["result"]["protocol_version"], 85);
+    // The version in force, and what the producer of the head supports.
+    let status = server.get("/status").json();
+    assert_eq!(
+        (&status["protocol_version"], &status["latest_protocol_version"]),
+        (&json!(85), &json!(87))
+    );
     let version = |server: &Server| at_genesis(server).json()["result"]["protocol_version"].clone();
     server.until("the configuration of the genesis", || version(&server) == 80);
     let asked = other.calls("EXPERIMENTAL_protocol_config");
     let of_genesis = |it: &&Received| it.call["params"]["sync_checkpoint"] == "genesis";
     assert_eq!(asked.iter().filter(of_genesis).count(), 1);
     drop(server);
+    let info = command(&["store", "info", text(&store)]).output().unwrap();
+    let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(
+        (&info["protocol_version"], &info["latest_protocol_version"]),
+        (&json!(85), &json!(87))
+    );
     is_well.store(false, SeqCst);
     let server = follow(&feed, &args);
     assert_eq!(version(&server), 80, "it is kept");

@@ -245,6 +245,7 @@ fn health_status_and_metrics_are_served() {
     for name in [
         "chain_id",
         "protocol_version",
+        "latest_protocol_version",
         "head",
         "final",
         "earliest",

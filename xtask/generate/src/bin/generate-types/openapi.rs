@@ -444,11 +444,12 @@ fn own_schemas() -> Map<String, Value> {
     event["properties"]["result"] = reference("RpcTransactionResponse");
     let status = json!({
         "type": "object",
-        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed", "block_commit_delay_seconds", "config_missing_since"],
+        "required": ["version", "chain_id", "protocol_version", "latest_protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed", "block_commit_delay_seconds", "config_missing_since"],
         "properties": {
             "version": text(),
             "chain_id": { "type": ["string", "null"] },
-            "protocol_version": { "type": ["integer", "null"] },
+            "protocol_version": { "description": "The version in force at the head; null without a configuration", "type": ["integer", "null"] },
+            "latest_protocol_version": { "description": "The newest version that the producer of the head supports", "type": ["integer", "null"] },
             "head": point,
             "final": point,
             "earliest": point,
