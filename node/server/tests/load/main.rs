@@ -1,4 +1,4 @@
-//! Servers under load: attacks, open requests, hours of work, watchers.
+//! Servers under load: attacks, open requests, hours of work, watchers, the head of a feed.
 //!
 //! A program of its own, which runs one test after another, because the tests measure times, memory
 //! and open files of a server, and raise the limits of this process.
@@ -11,6 +11,7 @@ extern crate alloc;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/fixture.rs"]
 mod fixture;
+mod head;
 mod host;
 mod hostile;
 mod open_requests;

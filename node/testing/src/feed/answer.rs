@@ -61,6 +61,8 @@ pub struct Feed {
     start: Instant,
     /// The token that requests have to carry
     token: Option<String>,
+    /// How long each response takes on its way
+    pub(crate) latency: Duration,
     /// Takes in submitted transactions, if the feed is a node that does
     pub(crate) submit: Option<Submit>,
 }
@@ -123,7 +125,21 @@ impl Feed {
             archives: 0,
             asked: BTreeMap::new(),
         };
-        Self { state: Mutex::new(state), faults, start: Instant::now(), token: None, submit: None }
+        Self {
+            state: Mutex::new(state),
+            faults,
+            start: Instant::now(),
+            token: None,
+            latency: Duration::ZERO,
+            submit: None,
+        }
+    }
+
+    /// The same at a distance: on a socket, each response arrives this much later
+    #[must_use]
+    pub const fn with_latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
     }
 
     /// The same as a node that takes in transactions by this function, which returns whether it

@@ -39,6 +39,8 @@ pub struct FeedChain {
     first: u64,
     /// Number of heights below the last final one that are kept
     keep: u64,
+    /// What whole messages have in place of a first empty list of changes of the state
+    changes: String,
 }
 
 impl FeedChain {
@@ -61,7 +63,23 @@ impl FeedChain {
             dropped: 0,
             first,
             keep,
+            changes: String::new(),
         }
+    }
+
+    /// The same with changes of the state of about so many bytes in each whole message, which are
+    /// most of a block of mainnet, and which no hash covers; they are not kept for each
+    #[must_use]
+    pub fn with_state_changes(mut self, bytes: usize) -> Self {
+        let change = |number: usize| {
+            format!(
+                r#"{{"cause":{{"type":"receipt_processing"}},"type":"data_update","change":{{"account_id":"a{number}.practice","key_base64":"c3RhdGU=","value_base64":"{}"}}}}"#,
+                "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g".repeat(20)
+            )
+        };
+        let count = bytes / change(0).len();
+        self.changes = (0..count).map(change).collect::<Vec<_>>().join(",");
+        self
     }
 
     /// Publishes the blocks that have arrived at this time, in milliseconds
@@ -98,7 +116,19 @@ impl FeedChain {
 
     /// The message at a height of a stream
     pub fn message(&self, is_final: bool, height: u64) -> Option<Arc<Vec<u8>>> {
-        self.stream(is_final).get(&height).cloned()
+        self.stream(is_final).get(&height).map(|text| self.whole(text))
+    }
+
+    /// A message with its changes of the state
+    pub(crate) fn whole(&self, text: &Arc<Vec<u8>>) -> Arc<Vec<u8>> {
+        let empty = b"\"state_changes\":[";
+        let place = text.windows(empty.len()).position(|window| window == empty);
+        match place.map(|place| text.split_at(place + empty.len())) {
+            Some((before, after)) if !self.changes.is_empty() => {
+                Arc::new([before, self.changes.as_bytes(), after].concat())
+            }
+            _ => Arc::clone(text),
+        }
     }
 
     /// The hash of the block that was the highest, before this number of changes
@@ -108,8 +138,8 @@ impl FeedChain {
     }
 
     /// The message of a block of any branch
-    pub(crate) fn message_of(&self, hash: &str) -> Option<&[u8]> {
-        self.blocks.get(hash).map(|block| block.text.as_slice())
+    pub(crate) fn message_of(&self, hash: &str) -> Option<&Arc<Vec<u8>>> {
+        self.blocks.get(hash).map(|block| &block.text)
     }
 
     /// The hash of the ancestor of a block at a height, or of the block itself

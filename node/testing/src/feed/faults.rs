@@ -96,6 +96,32 @@ impl Faults {
         }
     }
 
+    /// The same with probabilities of so many percent, and without stalls of the chain
+    #[must_use]
+    pub fn scaled(self, percent: u64) -> Self {
+        let scale = |per_mille: u64| per_mille * percent / 100;
+        Self {
+            delays: scale(self.delays),
+            failures: scale(self.failures),
+            too_many: scale(self.too_many),
+            stale: scale(self.stale),
+            cut: scale(self.cut),
+            short_length: scale(self.short_length),
+            redirects: scale(self.redirects),
+            host_redirects: scale(self.host_redirects),
+            loops: scale(self.loops),
+            cached_nulls: scale(self.cached_nulls),
+            unknown_nulls: scale(self.unknown_nulls),
+            cached_forks: scale(self.cached_forks),
+            busy: scale(self.busy),
+            unavailable: scale(self.unavailable),
+            wrong_ids: scale(self.wrong_ids),
+            behind: scale(self.behind),
+            stalls: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether this fault of this probability happens to a request or at a height
     pub(crate) const fn happens(&self, fault: FaultKind, number: u64, per_mille: u64) -> bool {
         self.draw(fault, number) % 1000 < per_mille

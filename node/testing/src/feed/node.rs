@@ -164,7 +164,8 @@ impl Feed {
         };
         self.advance();
         let state = self.state();
-        match state.chain.message_of(hash).and_then(|message| str::from_utf8(message).ok()) {
+        let message = state.chain.message_of(hash).map(|text| state.chain.whole(text));
+        match message.as_ref().and_then(|message| str::from_utf8(message).ok()) {
             // The members of the message, and one more.
             Some(message) => {
                 Ok(format!(r#"{},"tracked_shards":[]}}"#, &message[..message.len() - 1]))

@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
+use tokio::time;
 
 use super::answer::{Feed, FeedResponse, Transfer};
 
@@ -118,6 +119,7 @@ async fn serve(stream: TcpStream, feed: &Feed) -> io::Result<()> {
         } else {
             feed.respond(path, token, Some(&format!("{other}:{port}"))).await
         };
+        time::sleep(feed.latency).await;
         if !send(stream.get_mut(), &response).await? {
             return Ok(());
         }
