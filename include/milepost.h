@@ -93,7 +93,7 @@ typedef struct milepost_engine milepost_engine;
 typedef struct milepost_error milepost_error;
 
 /**
- * What the import of a block message did
+ * The result of importing a block message
  */
 typedef struct milepost_import_summary milepost_import_summary;
 
@@ -477,12 +477,12 @@ typedef struct milepost_change {
 } milepost_change;
 
 /**
- * What happened to a watched transaction
+ * An event of a watched transaction
  */
 typedef int32_t milepost_watch_event_t;
 
 /**
- * What an endpoint asks of its host, or hands out; members of other kinds are zero
+ * A need or a result of an endpoint; members of other kinds are zero
  *
  * Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
  * host frees `response`, `summary`, `chain_status`, `proof` and `error`.
@@ -1034,7 +1034,7 @@ typedef struct milepost_transaction_view {
 } milepost_transaction_view;
 
 /**
- * What the check of blocks is for
+ * The purpose of checking blocks
  */
 typedef int32_t milepost_verify_t;
 
