@@ -176,7 +176,7 @@ impl FeedArgs {
     pub(crate) fn check_until(&self, option: &str, height: u64) -> Result<(), String> {
         match self.until {
             Some(until) if until < height => {
-                Err(format!("--until {until} is below {height} of {option}: nothing is imported"))
+                Err(format!("--until {until} is below {option} {height}"))
             }
             _ => Ok(()),
         }

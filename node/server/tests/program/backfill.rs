@@ -198,7 +198,7 @@ fn a_backfill_that_makes_no_sense_is_refused() {
         (&["--heights", "9-8"][..], "`9-8` is not FROM-TO"),
         (&["--heights", "1-8", "--retention", "blocks:5"], "--retention"),
         (&["--heights", "1-8", "--jobs", "0"], "--jobs"),
-        (&["--heights", "3-8", "--until", "7"], "--until 7 is below 8 of --heights"),
+        (&["--heights", "3-8", "--until", "7"], "--until 7 is below --heights 8"),
         (&["--heights", "1-8", "--follow", "mainnet"], "--follow"),
     ] {
         let output = run(&[&paths[..], args].concat());

@@ -597,7 +597,7 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (
             &["--follow", "mainnet", "--from", "10", "--until", "5"],
             2,
-            "--until 5 is below 10 of --from: nothing is imported",
+            "--until 5 is below --from 10",
         ),
         (&["--follow", "mainnet", "--finality", "all"], 2, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 2, "cannot have"),
