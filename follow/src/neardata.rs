@@ -55,28 +55,32 @@ impl Get {
     }
 }
 
-/// The meaning of a response to a GET request of this path; errors name the path
+/// The meaning of a response to a GET request of this path
+///
+/// # Errors
+///
+/// The failure of the feed, with the path.
 pub fn interpret(
     path: &str,
     status: u16,
     body: Vec<u8>,
     retry_after: Option<Duration>,
-) -> Response {
+) -> Result<Response, SourceError> {
     use SourceErrorKind::{PermissionDenied, Temporary, TooHigh, TooLow};
 
     let failed = |kind, detail: &dyn Display| {
         let error = SourceError::new(kind, format_args!("{path}: {detail}"));
-        Response::Failed(error.with_status(status).with_retry_after(retry_after))
+        Err(error.with_status(status).with_retry_after(retry_after))
     };
     // The type of a 404, or another text that explains the status.
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_LOOK)]);
     let text: String = text.chars().filter(|mark| !mark.is_control()).take(MAX_TEXT).collect();
     match status {
-        200 if body.trim_ascii() == b"null" => Response::Absent { newest: None },
+        200 if body.trim_ascii() == b"null" => Ok(Response::Absent { newest: None }),
         200 if body.trim_ascii_start().starts_with(b"<") => {
             failed(Temporary, &"HTML in place of a block")
         }
-        200 => Response::Message(body),
+        200 => Ok(Response::Message(body)),
         401 => failed(PermissionDenied, &"the feed refuses the token (HTTP 401)"),
         403 => failed(PermissionDenied, &"the feed refuses this client (HTTP 403)"),
         404 if text.contains("BLOCK_HEIGHT_TOO_HIGH") => {
@@ -85,7 +89,7 @@ pub fn interpret(
         404 if text.contains("BLOCK_HEIGHT_TOO_LOW") => {
             failed(TooLow, &"below the first block of the feed")
         }
-        404 if text.contains("BLOCK_DOES_NOT_EXIST") => Response::Absent { newest: None },
+        404 if text.contains("BLOCK_DOES_NOT_EXIST") => Ok(Response::Absent { newest: None }),
         _ => failed(Temporary, &format!("HTTP {status} {text}").trim_end()),
     }
 }
@@ -95,14 +99,11 @@ mod tests {
     use super::*;
 
     fn of(status: u16, body: &str) -> Result<Response, SourceErrorKind> {
-        match interpret("/v0/block/7", status, body.into(), None) {
-            Response::Failed(error) => {
-                assert!(error.detail.starts_with("/v0/block/7: "), "{error}");
-                assert_eq!(error.status, Some(status));
-                Err(error.kind)
-            }
-            response => Ok(response),
-        }
+        interpret("/v0/block/7", status, body.into(), None).map_err(|error| {
+            assert!(error.detail.starts_with("/v0/block/7: "), "{error}");
+            assert_eq!(error.status, Some(status));
+            error.kind
+        })
     }
 
     #[test]
@@ -126,9 +127,7 @@ mod tests {
     #[test]
     fn an_error_has_the_start_of_the_body_and_no_control_characters() {
         let body = format!("slow\n down{}", "\u{e9}".repeat(100_000)).into_bytes();
-        let Response::Failed(error) = interpret("/v0/block/7", 429, body, None) else {
-            panic!("no error")
-        };
+        let error = interpret("/v0/block/7", 429, body, None).unwrap_err();
         assert!(error.detail.starts_with("/v0/block/7: HTTP 429 slow down\u{e9}"), "{error}");
         assert!(error.detail.chars().count() < 250, "{error}");
     }
@@ -138,8 +137,7 @@ mod tests {
         for (status, body, expected) in
             [(404, "", "HTTP 404"), (502, " \n", "HTTP 502"), (500, "down ", "HTTP 500 down")]
         {
-            let response = interpret("/v0/block/7", status, body.into(), None);
-            let Response::Failed(error) = response else { panic!("no error") };
+            let error = interpret("/v0/block/7", status, body.into(), None).unwrap_err();
             assert_eq!(error.detail, format!("/v0/block/7: {expected}"));
         }
     }

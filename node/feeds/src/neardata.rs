@@ -62,7 +62,7 @@ impl NearData {
     }
 
     async fn fetch(&self, get: &Get, pace: &Pace) -> Result<Response, SourceError> {
-        let mut response = Response::Absent { newest: None };
+        let mut response = Ok(Response::Absent { newest: None });
         for path in &get.paths {
             let query = if get.bypass_caches {
                 // Unique across restarts as well, as far as the clock is.
@@ -79,7 +79,7 @@ impl NearData {
                 break;
             }
         }
-        Ok(response)
+        response
     }
 
     async fn archive(&self, first: BlockHeight, pace: &Pace) -> Result<Response, SourceError> {

@@ -148,6 +148,7 @@ impl Follower {
         let body = core::mem::take(&mut self.body);
         let retry_after = retry_after.map(|millis| Duration::from_millis(millis as u64));
         let response = interpret(path, status, body, retry_after);
+        let response = response.unwrap_or_else(Response::Failed);
         self.rules.handle_response(id as u64, response, now as u64);
     }
 
