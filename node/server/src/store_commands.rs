@@ -110,8 +110,8 @@ struct TableInfo {
 fn info(path: &Path) -> Result<Info, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
-    let protocol_version =
-        epoch_configs::protocol_version(&snapshot).map_err(|error| error.to_string())?;
+    // A configuration that is damaged hides nothing else.
+    let protocol_version = epoch_configs::protocol_version(&snapshot).ok().flatten();
     let losses = start_losses::read(&snapshot).map_err(|error| error.to_string())?;
     let table = |table| {
         let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
