@@ -531,11 +531,26 @@ impl Model {
     }
 
     /// Whether one who comes with the id of a last event is told that there is no other
-    pub(super) fn is_last(&self, hash: CryptoHash, seen: &Seen, id: &str, at: Instant) -> bool {
+    ///
+    /// A connection can be lost after the event that the milestone is reached.
+    pub(super) fn is_last(
+        &self,
+        hash: CryptoHash,
+        wait_until: Milestone,
+        seen: &Seen,
+        id: &str,
+        at: Instant,
+    ) -> bool {
+        let was_reached = id.ends_with("-reached");
+        let is_reached = |state: &State| {
+            let compact = self.compact(hash, &state.rows);
+            compact.is_ok_and(|compact| compact.milestone.satisfies(wait_until))
+        };
         self.visible(seen.at, at).any(|(_, state, ..)| match self.next(hash, seen, state) {
-            Ok(Next::Wait) => id.ends_with("-timeout"),
-            Ok(Next::Forgotten) => id.ends_with("-forgotten"),
-            _ => false,
+            Ok(Next::Wait) => was_reached || id.ends_with("-timeout"),
+            Ok(Next::Forgotten) => was_reached || id.ends_with("-forgotten"),
+            Ok(Next::State) => was_reached && is_reached(state),
+            Ok(Next::UnIncluded) | Err(_) => false,
         })
     }
 

@@ -160,7 +160,7 @@ impl Client {
         if response.status() == 204 {
             let (id, now) = (&before.last_event_id, Instant::now());
             let is_last = |(hash, seen): (&CryptoHash, &Seen)| {
-                world.model(server, |model| model.is_last(*hash, seen, id, now))
+                world.model(server, |model| model.is_last(*hash, watch.wait_until, seen, id, now))
             };
             return match !is_many && seen.iter().all(is_last) {
                 true => Ok(StreamEnd::Lost),
