@@ -1,7 +1,7 @@
 //! The URLs of a feed of neardata, and the meaning of its responses.
 //!
-//! Says which paths answer a question and what a status means; a host sends the requests, and makes
-//! the URL of one that bypasses caches a new one each time.
+//! Maps a question to the paths that answer it, and a status to its meaning. A host sends the
+//! requests, and gives each that bypasses caches a URL of its own.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -13,7 +13,7 @@ use crate::request::{Ask, BlockRequest, Finality, Response, SourceError, SourceE
 
 /// Maximum number of characters of a body in an error
 const MAX_TEXT: usize = 200;
-/// Characters of a body that are looked at for an error
+/// Maximum number of bytes of a body that an error is read from
 const MAX_LOOK: usize = 4 * MAX_TEXT;
 
 /// GET requests for a question, of which one answers it

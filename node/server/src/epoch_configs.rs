@@ -1,8 +1,8 @@
 //! The protocol configurations of the chain that is followed, from the first upstream that has them.
 //!
 //! Blocks do not say when the configuration changes, so it is asked for at the first block of every
-//! epoch, by the hash of the block, and stored for that epoch. Nothing waits for it: the feed goes
-//! on while a request is repeated, and what was in force stays.
+//! epoch, by the hash of the block, and stored for that epoch. Nothing waits for it: the feed is
+//! followed while a request is repeated, and the configuration before it stays in force.
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -33,7 +33,7 @@ const CHAIN_PAUSE: Duration = Duration::from_secs(1);
 /// The epoch of the genesis
 const GENESIS_EPOCH: CryptoHash = CryptoHash::ZERO;
 
-/// The first block of an epoch that was taken in
+/// The first imported block of an epoch
 pub(crate) struct EpochStart {
     pub(crate) block: BlockPoint,
     pub(crate) epoch_id: CryptoHash,
@@ -53,7 +53,7 @@ pub(crate) struct ConfigNodes {
 /// Why no node has a configuration, by the node that is most likely to have it later
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Missing {
-    /// All refuse, or send what is not one of this chain
+    /// All refuse, or send no configuration of this chain
     Refused,
     /// The block is not known
     Unknown,
@@ -118,7 +118,7 @@ impl ConfigNodes {
             while let Some(EpochStart { block, epoch_id, fetched }) = epoch_starts.recv().await {
                 let is_last = || !is_waited_for && epoch_starts.is_empty();
                 let is_stored = self.fetch_epoch(&service, &status, block, epoch_id, is_last).await;
-                // The import that waits for it goes on, with a configuration or without.
+                // The import that waits for it continues, with a configuration or without.
                 drop(fetched);
                 if is_stored && !is_waited_for {
                     self.fetch_genesis(&service).await;

@@ -2,9 +2,9 @@
 //!
 //! A seed determines a practice chain, the faults of its feeds, clients, and the processes of a
 //! server and of a second one that lags, each over a store that stays or is lost. All of it is that
-//! of the program, on one thread with a clock that jumps; connections are pipes in memory. What a
-//! client gets is compared with a [`Model`](model::Model) of the server, in what it says and when it
-//! comes; what a watcher gets, with what one [observer] of the chain could have seen.
+//! of the program, on one thread with a clock that jumps; connections are pipes in memory. Each
+//! response is compared with a [`Model`](model::Model) of the server, by content and time; the
+//! events of a watcher, with those that one [observer] of the chain could have seen.
 
 mod chain;
 mod clients;

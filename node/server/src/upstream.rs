@@ -1,7 +1,7 @@
 //! `--upstream`: the nodes of the chain that is followed.
 //!
-//! They serve its protocol configurations, and with `--forward` what the engine does not answer and
-//! submitted transactions.
+//! They serve its protocol configurations, and with `--forward` also submitted transactions and
+//! all requests that the engine does not answer.
 
 mod batch;
 mod call;

@@ -1,7 +1,7 @@
 // Drives the rules in the module by `fetch` and timers.
 //
-// After each response, timer and block that is taken, the rules are asked for what is to be done
-// now. What they and the host throw ends the driver, and `next` throws it.
+// After each response, timer and block that is taken, the rules say which requests are due. An
+// error of the rules or of the host ends the driver, and `next` throws it.
 
 import { ErrorCode, PanicError } from "../core/index.js";
 import { FollowError } from "./error.js";
@@ -83,7 +83,7 @@ export class Driver {
   }
 
   /**
-   * Calls the rules, and does what they want done then
+   * Calls the rules, and sends the requests that they have then
    *
    * @param {() => void} work
    */

@@ -54,8 +54,8 @@ impl Progress {
     /// The same of a chain that grows meanwhile; the last block was produced at this time since
     /// 1970
     ///
-    /// The total and the time left are those until the newest block of the chain is imported, if
-    /// both go on as they did so far.
+    /// The total and the time left are those until the newest block of the chain is imported, at
+    /// the rates so far.
     pub(crate) fn update_growing(&mut self, done: u64, height: u64, produced: Duration) {
         let imported = UNIX_EPOCH.elapsed().unwrap_or_default();
         let place = Place { done, produced, imported };

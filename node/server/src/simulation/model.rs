@@ -434,7 +434,7 @@ impl Model {
         Ok(())
     }
 
-    /// The event that one observer of the chain sees next who looks at this state
+    /// The next event of a watcher of the chain, by this state
     fn next(&self, hash: CryptoHash, seen: &Seen, state: &State) -> Result<Next, String> {
         if state.view.head.is_none_or(|(head, _)| head < seen.min_height) && seen.min_height > 0 {
             return Ok(Next::Wait);

@@ -1,7 +1,7 @@
-//! What one observer of the chain could have seen, from the blocks of the chain alone.
+//! The events that one observer of the chain could have seen, from the blocks of the chain alone.
 //!
-//! An observer looks at the chain of a server now and then, and has seen a transaction in a block.
-//! What follows is decided by the parents of blocks; nothing of the engine is used.
+//! An observer sees the chain of a server now and then, and has seen a transaction in a block. The
+//! parents of blocks decide the next event; nothing of the engine is used.
 
 use alloc::collections::BTreeMap;
 

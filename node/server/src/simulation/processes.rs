@@ -2,7 +2,7 @@
 //!
 //! A kill cuts all connections, ends the tasks and keeps what was committed; a stop has to answer
 //! everything in a bounded time and leave no task. A store in memory may be lost with the process.
-//! The last process of a server goes on until the head of the feed is taken in and every client is
+//! The last process of a server runs until the head of the feed is imported and every client is
 //! done, and then answers about every transaction as an engine that was handed the whole chain at
 //! once. A second server lags, and may keep few blocks.
 

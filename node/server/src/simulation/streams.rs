@@ -219,7 +219,7 @@ impl Client {
         Ok(StreamEnd::Lost)
     }
 
-    /// Takes in an event; returns its kind and what is known after it, if it is of a transaction
+    /// Handles an event; returns its kind and the state after it, if it names a transaction
     fn take(
         &mut self,
         connector: &Connector,

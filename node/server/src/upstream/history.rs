@@ -2,7 +2,7 @@
 //!
 //! Only a result that is final there is taken: an old transaction is, and any other is followed
 //! here. A result is checked first, and the next upstream is asked after one that cannot be true.
-//! The wait goes on meanwhile, so an upstream that fails or is slow changes nothing.
+//! The wait continues meanwhile, so an upstream that fails or is slow changes nothing.
 
 use alloc::sync::Arc;
 use core::iter;
@@ -161,14 +161,14 @@ impl RequestedResult {
     ///
     /// # Errors
     ///
-    /// Why the result cannot be that of the request, or does not have what is final by it.
+    /// The reason why the result cannot be that of the request, or is not final.
     fn check(self, result: &str) -> Result<bool, ResultError> {
         let malformed = |detail| (UpstreamErrorKind::Malformed, detail);
         let response: RpcTransactionResponse =
             json::read(result).map_err(|error| malformed(error.to_string()))?;
         let is_final = response.final_execution_status == Milestone::Final;
         let Some(outcome) = response.outcome else {
-            // A node does not show what it has not executed.
+            // A node sends no outcome before the execution.
             return match is_final {
                 true => Err(malformed("FINAL without the members of an outcome".to_owned())),
                 false => Ok(false),

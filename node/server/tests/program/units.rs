@@ -150,7 +150,7 @@ fn come_back(deployment: &Deployment, folder: &Path, messages: &[BlockMessage]) 
     let last = canonical(messages).last().unwrap().height;
     for count in 0..=MAX_FILES {
         empty(folder);
-        // Before anything is there, and again while it is made on what is left.
+        // Before the first file, and again over the files of the killed start.
         for moment in [0, count] {
             deployment.kill_when(&format!("{count} files"), |_| files(folder) >= moment);
         }
