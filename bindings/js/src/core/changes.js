@@ -30,7 +30,7 @@ const WATCH_OPTIONS = ["waitUntil", "include", "signal"];
  *
  * @param {string} event
  */
-export const isLast = (event) => event === "reached" || event === "forgotten" || event === "timeout";
+export const isLast = (event) => ["reached", "forgotten", "timeout"].includes(event);
 
 /**
  * Checks what a caller passes
@@ -48,16 +48,14 @@ export function watchRequest(hash, options = {}) {
   return { hash, waitUntil, withResult: include === "status", signal };
 }
 
-/** What a reader has not read of a transaction */
+/** The changes of a transaction that its reader has not read */
 export class Mailbox {
   /** @type {TransactionChange | undefined} */
   #unIncluded;
   /** @type {TransactionChange | undefined} */
   #newest;
-  /** Whether the state that was read last is in a block */
-  #isIncluded = false;
-  /** The id of that state */
-  #lastId = "";
+  /** The id of the state that was read last */
+  #lastId = "NONE-";
   /** @type {{ error: unknown } | undefined} */
   #failure;
   #wake = () => {};
@@ -65,9 +63,9 @@ export class Mailbox {
   /** @param {TransactionChange} change */
   put(change) {
     if (change.event !== "un-included") this.#newest = change;
-    else if (this.#isIncluded) [this.#unIncluded, this.#newest] = [change, undefined];
     // The block that a fork took away was not read.
-    else this.#newest = { ...change, event: "status" };
+    else if (this.#lastId.startsWith("NONE-")) this.#newest = { ...change, event: "status" };
+    else [this.#unIncluded, this.#newest] = [change, undefined];
     this.#wake();
   }
 
@@ -85,7 +83,6 @@ export class Mailbox {
       this.#unIncluded = undefined;
       if (change && (change.event !== "status" || change.id !== this.#lastId)) {
         this.#lastId = change.id;
-        if (!isLast(change.event)) this.#isIncluded = !change.id.startsWith("NONE-");
         return change;
       }
       if (this.#failure) throw this.#failure.error;
@@ -128,7 +125,7 @@ export async function* changes({ signal }, start) {
  * @returns {TransactionChange}
  */
 export function changeOf(event, id, status) {
-  return { event, id: id.replace(/-(reached|forgotten|timeout)$/, ""), status: compactStatus(status) };
+  return { event, id: id.replace(`-${event}`, ""), status: compactStatus(status) };
 }
 
 /**
