@@ -26,7 +26,7 @@ use figures::Figures;
 use processes::run;
 
 /// Seeds of every run of the tests
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 300;
 /// The variable with a number of seeds, from 0 on
 const SEEDS_VARIABLE: &str = "MILEPOST_SIMULATION_SEEDS";
 /// The variable with one seed, whose events are printed
