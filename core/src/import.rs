@@ -49,7 +49,7 @@ pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
 pub use finality::FinalityImport;
 use finalize::FinalizeTransactions;
-pub use message::{check_complete, lake_message};
+pub use message::{MessageHeader, check_complete, lake_message, read_header};
 use overlay::RowChanges;
 use plan::{ImportPlan, PlanImport};
 pub use verifier::{BlockVerification, BlockVerifier, VerifyMode};

@@ -7,10 +7,9 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use milepost::codec::json::{ReadError, Reader};
 use milepost::config::TrackedShards;
-use milepost::import::check_complete;
-use milepost::primitives::{BlockHeight, CryptoHash, ParseError};
+use milepost::import::{MessageHeader, check_complete, read_header};
+use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
 
 /// A block of a feed
@@ -50,103 +49,36 @@ impl FeedBlock {
     ///
     /// What is missing: the text is no block message, or lacks a shard or a chunk.
     pub fn read(message: Vec<u8>, tracked_shards: TrackedShards) -> Result<Self, String> {
-        let mut block = read_text(&message, &mut |reader| {
-            let [block] = reader.members(["block"], "a block message")?;
-            read_block(&mut reader.required(block, "block")?)
-        })?;
-        check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
-        block.message = message;
-        Ok(block)
+        let header = check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
+        Ok(Self { message, ..Self::of_header(&header)? })
     }
 
     /// Reads the header of a block message, or of its member `block` alone; the text is not kept
     pub(crate) fn read_header(text: &[u8]) -> Result<Self, String> {
-        read_text(text, &mut |reader| {
-            let [header, block] = reader.members(["header", "block"], "a block")?;
-            match block {
-                Some(mut block) if header.is_none() => read_block(&mut block),
-                _ => read_header(&mut reader.required(header, "header")?),
-            }
+        Self::of_header(&read_header(text).map_err(|error| error.to_string())?)
+    }
+
+    /// The block of a header, without a message
+    fn of_header(header: &MessageHeader) -> Result<Self, String> {
+        let MessageHeader { height, hash, prev_hash, prev_height, .. } = *header;
+        // The first block of a chain has no parent; a node writes the height 0 there.
+        let prev_height = prev_height.filter(|_| prev_hash != CryptoHash::ZERO);
+        if let Some(prev_height) = prev_height.filter(|prev_height| *prev_height >= height) {
+            return Err(format!(
+                "block.header.prev_height: {prev_height} is not below the height {height}"
+            ));
+        }
+        Ok(Self {
+            block: BlockPoint { height, hash },
+            prev_hash,
+            prev_height,
+            last_final: header.last_final_block.filter(|hash| *hash != CryptoHash::ZERO),
+            timestamp_nanos: header.timestamp.unwrap_or_default(),
+            feed: 0,
+            is_catching_up: false,
+            message: Vec::new(),
         })
     }
-}
-
-/// Reads a text that is one JSON value; errors have their path
-fn read_text(
-    text: &[u8],
-    read: &mut dyn FnMut(&mut Reader<'_>) -> Result<FeedBlock, ReadError>,
-) -> Result<FeedBlock, String> {
-    let text = str::from_utf8(text).map_err(|error| format!("block message: {error}"))?;
-    let mut reader = Reader::new(text);
-    let block = read(&mut reader).and_then(|block| reader.end().map(|()| block));
-    block.map_err(|error| format!("block message: {}", error.into_error(text)))
-}
-
-fn read_block(block: &mut Reader<'_>) -> Result<FeedBlock, ReadError> {
-    let [header] = block.members(["header"], "a block")?;
-    read_header(&mut block.required(header, "header")?)
-}
-
-/// The block of a header, without a message
-fn read_header(header: &mut Reader<'_>) -> Result<FeedBlock, ReadError> {
-    let names = [
-        "height",
-        "hash",
-        "prev_hash",
-        "prev_height",
-        "last_final_block",
-        "timestamp_nanosec",
-        "timestamp",
-    ];
-    let [height, hash, prev_hash, prev_height, last_final, nanoseconds, timestamp] =
-        header.members(names, "a block header")?;
-    let height = number(&mut header.required(height, "height")?)?;
-    let hash = hash_of(&mut header.required(hash, "hash")?)?;
-    let prev_hash = hash_of(&mut header.required(prev_hash, "prev_hash")?)?;
-    let last_final = optional(last_final, hash_of)?.filter(|hash| *hash != CryptoHash::ZERO);
-    let nanoseconds = optional(nanoseconds, |reader| Ok(reader.text("a string")?.parse().ok()))?;
-    let timestamp = optional(timestamp, number)?;
-    let timestamp_nanos = nanoseconds.flatten().or(timestamp).unwrap_or_default();
-    let read_prev_height = |reader: &mut Reader<'_>| {
-        let prev_height = number(reader)?;
-        // The first block of a chain has no parent; a node writes the height 0 there.
-        if prev_hash == CryptoHash::ZERO {
-            return Ok(None);
-        }
-        if prev_height >= height {
-            let detail = format!("{prev_height} is not below the height {height}");
-            return Err(reader.schema_error(detail));
-        }
-        Ok(Some(prev_height))
-    };
-    Ok(FeedBlock {
-        block: BlockPoint { height, hash },
-        prev_hash,
-        prev_height: optional(prev_height, read_prev_height)?.flatten(),
-        last_final,
-        timestamp_nanos,
-        feed: 0,
-        is_catching_up: false,
-        message: Vec::new(),
-    })
-}
-
-fn number(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
-    reader.unsigned(u64::MAX, "u64")
-}
-
-fn hash_of(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
-    let text = reader.text("a hash")?;
-    text.parse().map_err(|error: ParseError| reader.schema_error(error))
-}
-
-/// A member that may be absent or `null`
-fn optional<T>(
-    found: Option<Reader<'_>>,
-    read: impl FnOnce(&mut Reader<'_>) -> Result<T, ReadError>,
-) -> Result<Option<T>, ReadError> {
-    let Some(mut reader) = found else { return Ok(None) };
-    if reader.null()? { Ok(None) } else { read(&mut reader).map(Some) }
 }
 
 #[cfg(test)]

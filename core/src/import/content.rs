@@ -17,7 +17,7 @@ pub(super) use block_reader::Observer;
 use hashbrown::HashSet;
 
 use super::ImportSettings;
-use super::message::Header;
+use super::message::MessageHeader;
 use super::summary::{OutcomeSummary, ReceiptSummary, TransactionSummary};
 use crate::codec::json::{self, Reader};
 use crate::primitives::{CryptoHash, HashBuilder};
@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind};
 #[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct BlockContent {
     pub(super) point: BlockPoint,
-    pub(super) header: Header,
+    pub(super) header: MessageHeader,
     /// Sorted by key
     pub(super) rows: Vec<(RowId, Row)>,
     pub(super) transactions: usize,
@@ -61,7 +61,7 @@ impl BlockContent {
         block_reader::read(message, settings, observer)
     }
 
-    fn new(header: Header, rows: BlockRows) -> Self {
+    fn new(header: MessageHeader, rows: BlockRows) -> Self {
         let BlockRows { block: point, rows, type_mismatches, without_body, .. } = rows;
         let rows = sorted_by_keys(rows, |(row_id, _)| row_id.key());
         let count = |table| rows.iter().filter(|(row_id, _)| row_id.table == table).count();

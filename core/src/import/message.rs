@@ -1,9 +1,9 @@
 //! The header of a block message, whether a message is complete, and messages from the files of
 //! NEAR Lake.
 //!
-//! Read of the header are only the members that determine the block's position; all others are
-//! skipped. A message is complete if it has every new chunk of a tracked shard that its block
-//! lists; a list that is absent, as in messages made before 2022, asks for none.
+//! Only the members of the header that determine the block's position, and its timestamp, are read;
+//! all others are skipped. A message is complete if it has every new chunk of a tracked shard that
+//! its block lists; a list that is absent, as in messages made before 2022, asks for none.
 
 use alloc::vec::Vec;
 
@@ -36,7 +36,7 @@ pub fn lake_message<'text>(block: &[u8], shards: impl IntoIterator<Item = &'text
 }
 
 /// Checks that a message has every new chunk of these shards that its block lists, as an import
-/// does
+/// does; returns its header
 ///
 /// For a host that can ask for the message again before it is imported. Nothing else of the shards
 /// is checked. Costs one pass over the text.
@@ -61,14 +61,17 @@ pub fn lake_message<'text>(block: &[u8], shards: impl IntoIterator<Item = &'text
 /// # Errors
 ///
 /// The shard whose chunk is missing, or why the text is no block message.
-pub fn check_complete(message: &[u8], tracked_shards: TrackedShards) -> Result<(), Error> {
+pub fn check_complete(
+    message: &[u8],
+    tracked_shards: TrackedShards,
+) -> Result<MessageHeader, Error> {
     let text = text_of(message)?;
     let in_message = |error: ReadError| error.into_error(text);
     let mut reader = Reader::new(text);
     let [block, shards] =
         reader.members(["block", "shards"], "a block message").map_err(in_message)?;
     let mut block = reader.required(block, "block").map_err(in_message)?;
-    let header = Header::of_block(&mut block).map_err(in_message)?;
+    let header = MessageHeader::of_block(&mut block).map_err(in_message)?;
     let mut present = Vec::new();
     if let Some(mut shards) = shards {
         read_list(&mut shards, &mut |shard| {
@@ -82,7 +85,24 @@ pub fn check_complete(message: &[u8], tracked_shards: TrackedShards) -> Result<(
         })
         .map_err(in_message)?;
     }
-    header.check_chunks(present, tracked_shards)
+    reader.end().map_err(in_message)?;
+    header.check_chunks(present, tracked_shards)?;
+    Ok(header)
+}
+
+/// Reads the header of a block message, or of its member `block` alone
+///
+/// # Errors
+///
+/// The place of a member that is missing or malformed.
+pub fn read_header(text: &[u8]) -> Result<MessageHeader, Error> {
+    let text = text_of(text)?;
+    let mut reader = Reader::new(text);
+    let header = reader.members(["header", "block"], "a block").and_then(|found| match found {
+        [None, Some(mut block)] => MessageHeader::of_block(&mut block),
+        [header, _] => MessageHeader::read(&mut reader.required(header, "header")?),
+    });
+    header.and_then(|header| reader.end().map(|()| header)).map_err(|error| error.into_error(text))
 }
 
 /// The text of a message
@@ -93,21 +113,29 @@ pub(super) fn text_of(message: &[u8]) -> Result<&str, Error> {
 }
 
 /// The members of a block header that determine the block's position, and its new chunks
-#[cfg_attr(test, derive(Debug, PartialEq))]
-pub(super) struct Header {
-    pub(super) height: BlockHeight,
-    pub(super) hash: CryptoHash,
-    pub(super) prev_hash: CryptoHash,
-    pub(super) prev_height: Option<BlockHeight>,
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct MessageHeader {
+    /// The height of the block
+    pub height: BlockHeight,
+    /// The hash of the block
+    pub hash: CryptoHash,
+    /// The hash of its parent
+    pub prev_hash: CryptoHash,
+    /// The height of its parent, if the header has it
+    pub prev_height: Option<BlockHeight>,
+    /// The last block that is final by this block; zeros before there is one
+    pub last_final_block: Option<CryptoHash>,
+    /// The time of production in nanoseconds since 1970, if the header has it
+    pub timestamp: Option<u64>,
     pub(super) epoch_id: CryptoHash,
-    pub(super) last_final_block: Option<CryptoHash>,
     pub(super) last_ds_final_block: Option<CryptoHash>,
     pub(super) latest_protocol_version: u32,
     /// The shards that have a new chunk in the block, as far as the block lists its chunks
     pub(super) new_chunks: Vec<ShardId>,
 }
 
-impl Header {
+impl MessageHeader {
     /// Reads the header in a block
     pub(super) fn of_block(block: &mut Reader<'_>) -> Result<Self, ReadError> {
         let [header, chunks] = block.members(["header", "chunks"], "a block")?;
@@ -158,6 +186,8 @@ impl Header {
             last_final_block,
             last_ds_final_block,
             latest_protocol_version,
+            timestamp_nanosec,
+            timestamp,
             camel_case,
         ] = header.members(
             [
@@ -169,6 +199,8 @@ impl Header {
                 "last_final_block",
                 "last_ds_final_block",
                 "latest_protocol_version",
+                "timestamp_nanosec",
+                "timestamp",
                 "prevHash",
             ],
             "a block header",
@@ -184,6 +216,11 @@ impl Header {
             // The limit is that of `u32`.
             Some(mut version) => version.unsigned(u32::MAX.into(), "u32")? as u32,
         };
+        // No row has the time, so an import does not refuse another type.
+        let nanoseconds =
+            timestamp_nanosec.and_then(|mut text| text.text("a number").ok()?.parse().ok());
+        let timestamp =
+            nanoseconds.or_else(|| timestamp.and_then(|mut reader| number(&mut reader).ok()));
         let required_hash = |name, found| hash_of(&mut header.required(found, name)?);
         Ok(Self {
             height: number(&mut header.required(height, "height")?)?,
@@ -193,6 +230,7 @@ impl Header {
             epoch_id: required_hash("epoch_id", epoch_id)?,
             last_final_block: optional(last_final_block, hash_of)?,
             last_ds_final_block: optional(last_ds_final_block, hash_of)?,
+            timestamp,
             latest_protocol_version,
             new_chunks: Vec::new(),
         })
@@ -234,6 +272,8 @@ fn optional<T>(
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
 
     #[test]
@@ -244,6 +284,24 @@ mod tests {
             (&[b"1", b"2", b"3"], br#"{"block":B,"shards":[1,2,3]}"#),
         ] {
             assert_eq!(lake_message(b"B", shards.iter().copied()), expected);
+        }
+    }
+
+    #[test]
+    fn a_header_says_the_time_as_text_or_as_a_number() {
+        const NANOSECONDS: u64 = 8_000_000_000_000_000_001;
+        let hash = CryptoHash::digest(b"block");
+        for (time, expected) in [
+            (r#","timestamp_nanosec":"8000000000000000001","timestamp":7"#, Some(NANOSECONDS)),
+            (r#","timestamp_nanosec":"8000000000000000001""#, Some(NANOSECONDS)),
+            (r#","timestamp":8000000000000000001"#, Some(NANOSECONDS)),
+            (r#","timestamp_nanosec":null,"timestamp":"7""#, None),
+            ("", None),
+        ] {
+            let text = format!(
+                r#"{{"header":{{"height":7,"hash":"{hash}","prev_hash":"{hash}","epoch_id":"{hash}"{time}}}}}"#
+            );
+            assert_eq!(read_header(text.as_bytes()).unwrap().timestamp, expected, "{time}");
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{BlockContent, BlockRows};
 use crate::Error;
 use crate::codec::json::{ReadError, Reader, path_at};
 use crate::import::ImportSettings;
-use crate::import::message::{Header, number, read_list, text_of};
+use crate::import::message::{MessageHeader, number, read_list, text_of};
 use crate::import::summary::{
     Members, Offsets, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary,
     check_canonical,
@@ -113,11 +113,11 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
     object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
         if member == 0 {
             observer.block(*reader);
-            header = Some(Header::of_block(reader)?);
+            header = Some(MessageHeader::of_block(reader)?);
             return Ok(());
         }
         let (point, version) = match &header {
-            Some(Header { height, hash, latest_protocol_version, .. }) => {
+            Some(MessageHeader { height, hash, latest_protocol_version, .. }) => {
                 (BlockPoint { height: *height, hash: *hash }, *latest_protocol_version)
             }
             // This pass reads no rows.
