@@ -6,7 +6,7 @@
 use milepost::storage::Key;
 use milepost::{Error, ErrorKind};
 
-use crate::boundary::callback::Refusal;
+use crate::boundary::callback::SinkError;
 use crate::boundary::handle::{Borrowed, Handle};
 use crate::boundary::parameter::addresses;
 use crate::boundary::{callback, ffi_function};
@@ -64,10 +64,10 @@ ffi_function! {
     ) -> milepost_status_t {
         let (key, row) = (Key::from_bytes(key.bytes(key_len)?), row.bytes(row_len)?);
         let pushed = callback::push_entry(sink.cast_const().cast(), key, row);
-        if pushed == Err(Refusal::Full) && key.is_none() {
+        if pushed == Err(SinkError::Full) && key.is_none() {
             return Err(Error::new(ErrorKind::Value, "the bytes are not a key").into());
         }
-        pushed.map_err(|refusal| refused(refusal, "the sink takes no more rows with keys"))
+        pushed.map_err(|refusal| sink_error(refusal, "the sink takes no more rows with keys"))
     }
 }
 
@@ -93,14 +93,14 @@ fn stale() -> CallError {
     CallError::new(MILEPOST_STATUS_STALE, message)
 }
 
-fn refused(refusal: Refusal, full: &str) -> CallError {
-    match refusal {
-        Refusal::Stale => stale(),
-        Refusal::Full => Error::new(ErrorKind::Limit, full).into(),
+fn sink_error(error: SinkError, full: &str) -> CallError {
+    match error {
+        SinkError::Stale => stale(),
+        SinkError::Full => Error::new(ErrorKind::Limit, full).into(),
     }
 }
 
 fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
     callback::push_row(sink.cast_const().cast(), row)
-        .map_err(|refusal| refused(refusal, "every key already has its row"))
+        .map_err(|refusal| sink_error(refusal, "every key already has its row"))
 }

@@ -2,14 +2,14 @@
 //!
 //! A [`RequestQuery`](super::RequestQuery) can be suspended and has any number of calls, for which
 //! it allocates. Here nothing is suspended and there is one call. Both give the same responses,
-//! because they run the same [`StatusQuery`] and the same [`StatusQuestion::evaluate`]. A signed
+//! because they run the same [`StatusQuery`] and the same [`StatusCall::evaluate`]. A signed
 //! transaction that is in no block is left to a `RequestQuery`, which checks it.
 
 use alloc::vec::Vec;
 use core::mem;
 
 use super::call::Call;
-use super::retained_call::{RetainedCall, StatusQuestion};
+use super::retained_call::{RetainedCall, StatusCall};
 use super::{PendingRequest, RequestQuery, RequestState, Settings};
 use crate::rpc::{Outcomes, RequestId, RpcError, StatusRequest, write_error};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
@@ -37,11 +37,11 @@ impl Buffers {
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<Outcomes> {
-        let (mut question, round) = StatusQuestion::new(request, settings);
+        let (mut subject, round) = StatusCall::new(request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
         let query =
-            StatusQuery::with_buffers(question.hash(), settings.max_receipts, transaction, walk);
+            StatusQuery::with_buffers(subject.hash(), settings.max_receipts, transaction, walk);
         // That of a signed transaction is looked up again below, and asks the archive then.
         #[cfg(feature = "archive")]
         let query = match round.signed() {
@@ -61,10 +61,10 @@ impl Buffers {
             }
         };
         let is_unknown = status.is_none() && round.signed().is_some();
-        if is_unknown || question.depends_on_shards(status.as_ref(), settings) {
+        if is_unknown || subject.depends_on_shards(status.as_ref(), settings) {
             let walk = status.and_then(|status| status.into_buffers());
             self.walk = walk.unwrap_or_else(|| query.into_buffers());
-            let call = Call::status(id, question, round, settings);
+            let call = Call::status(id, subject, round, settings);
             let query = RequestQuery::from_calls(*settings, [call].into(), false, None);
             return query.run(snapshot).map(|response| {
                 out.extend_from_slice(&response.body);
@@ -72,17 +72,17 @@ impl Buffers {
             });
         }
         let generation = query.generation();
-        let evaluated = question.evaluate(&id, status.as_ref(), None, &round, settings, out);
+        let evaluated = subject.evaluate(&id, status.as_ref(), None, &round, settings, out);
         if evaluated.is_err() {
             // Without a check, as it is in a block, this cannot fail.
-            let _ = question.retain_validity(status.as_ref(), &round, None);
+            let _ = subject.retain_validity(status.as_ref(), &round, None);
         }
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluated {
             Ok(outcome) => RequestState::Ready(Outcomes::one(outcome)),
             Err(condition) => {
-                let call = RetainedCall::of_status(id, question);
+                let call = RetainedCall::of_status(id, subject);
                 let call = Call::Waiting { call, condition, generation };
                 RequestState::Pending(PendingRequest::new(*settings, [call].into(), false, None))
             }

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::config_check::{CheckQuery, ConfigCheck, ReadCheck};
-use super::retained_call::{Progress, Question, RetainedCall, StatusQuestion};
+use super::retained_call::{Progress, RetainedCall, StatusCall, Subject};
 use super::round::Round;
 use super::{EndReason, Response, Settings};
 use crate::Error;
@@ -47,13 +47,13 @@ pub(super) enum Call {
 #[derive(Debug)]
 pub(super) enum Reading {
     Status {
-        question: StatusQuestion,
+        subject: StatusCall,
         query: Box<StatusQuery>,
     },
     /// What the configuration in force says of a milestone that is not reached: the shards that are
     /// tracked, or a transaction that is in no block
     Check {
-        question: StatusQuestion,
+        subject: StatusCall,
         query: CheckQuery,
         status: Option<Box<TransactionStatus>>,
         generation: u64,
@@ -73,8 +73,8 @@ impl Call {
         };
         match method {
             Method::TransactionStatus(request) => {
-                let (question, round) = StatusQuestion::new(request, settings);
-                Self::status(id, question, round, settings)
+                let (subject, round) = StatusCall::new(request, settings);
+                Self::status(id, subject, round, settings)
             }
             Method::ProtocolConfig(reference) => Self::config(id, reference, settings),
             Method::Answered(answer) => {
@@ -100,19 +100,16 @@ impl Call {
         settings: &Settings,
         end_reason: Option<EndReason>,
     ) -> Self {
-        let RetainedCall { id, question } = call;
-        match question {
-            Question::Answered(response) => Self::Answered { response: *response, again: None },
-            Question::Config(reference) => Self::config(id, reference, settings),
-            Question::Status(question) => {
+        let RetainedCall { id, subject } = call;
+        match subject {
+            Subject::Answered(response) => Self::Answered { response: *response, again: None },
+            Subject::Config(reference) => Self::config(id, reference, settings),
+            Subject::Status(subject) => {
                 #[cfg(feature = "archive")]
-                if question.progress == Progress::Archived {
-                    return Self::Deferred(RetainedCall {
-                        id,
-                        question: Question::Status(question),
-                    });
+                if subject.progress == Progress::Archived {
+                    return Self::Deferred(RetainedCall { id, subject: Subject::Status(subject) });
                 }
-                Self::status(id, question, Round::again(end_reason), settings)
+                Self::status(id, subject, Round::again(end_reason), settings)
             }
         }
     }
@@ -124,8 +121,8 @@ impl Call {
             Self::Reading { .. } => None,
             Self::Waiting { call, .. } | Self::Answered { again: Some(call), .. } => Some(call),
             Self::Answered { response, again: None } => {
-                let question = Question::Answered(Box::new(response));
-                Some(RetainedCall { id: RequestId::null(), question })
+                let subject = Subject::Answered(Box::new(response));
+                Some(RetainedCall { id: RequestId::null(), subject })
             }
             #[cfg(feature = "archive")]
             Self::Deferred(call) => Some(call),
@@ -135,14 +132,14 @@ impl Call {
     /// A call that begins to read the rows of a transaction
     pub(super) fn status(
         id: RequestId,
-        question: StatusQuestion,
+        subject: StatusCall,
         round: Round,
         settings: &Settings,
     ) -> Self {
-        let query = StatusQuery::new(question.hash(), settings.max_receipts);
+        let query = StatusQuery::new(subject.hash(), settings.max_receipts);
         #[cfg(feature = "archive")]
         let query = query.with_archive(round.lookup(settings));
-        Self::Reading { id, round, rows: Reading::Status { question, query: Box::new(query) } }
+        Self::Reading { id, round, rows: Reading::Status { subject, query: Box::new(query) } }
     }
 
     /// A call that begins to read the rows of a configuration
@@ -163,8 +160,8 @@ impl Call {
     pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
         Some(match self {
             Self::Reading { id, round, rows } => match rows {
-                Reading::Status { question, .. } | Reading::Check { question, .. } => {
-                    Self::status(id.clone(), question.clone(), round.clone(), settings)
+                Reading::Status { subject, .. } | Reading::Check { subject, .. } => {
+                    Self::status(id.clone(), subject.clone(), round.clone(), settings)
                 }
                 Reading::Config { reference, .. } => Self::config(id.clone(), *reference, settings),
             },
@@ -185,45 +182,37 @@ impl Call {
                 Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(result)) => {
                     let response = config_response(id, result);
-                    let question = Question::Config(*reference);
-                    let again = Some(RetainedCall { id: mem::take(id), question });
+                    let subject = Subject::Config(*reference);
+                    let again = Some(RetainedCall { id: mem::take(id), subject });
                     Self::Answered { response, again }
                 }
                 Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
-            Reading::Status { question, query } => match query.poll() {
+            Reading::Status { subject, query } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(status)) => {
                     let generation = query.generation();
                     // Only here: the check costs more than most responses, and is pointless for a
                     // transaction that is in a block whose shards are tracked.
-                    if question.depends_on_config(status.as_ref(), round, settings) {
-                        let base = question.base_to_check(round).filter(|_| status.is_none());
+                    if subject.depends_on_config(status.as_ref(), round, settings) {
+                        let base = subject.base_to_check(round).filter(|_| status.is_none());
                         *rows = Reading::Check {
-                            question: question.take(),
+                            subject: subject.take(),
                             query: ReadCheck::query(base),
                             status: status.map(Box::new),
                             generation,
                         };
                         return self.poll(settings, keys);
                     }
-                    Self::evaluated(
-                        id,
-                        question,
-                        status.as_ref(),
-                        None,
-                        round,
-                        generation,
-                        settings,
-                    )
+                    Self::evaluated(id, subject, status.as_ref(), None, round, generation, settings)
                 }
                 Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
-            Reading::Check { question, query, status, generation } => match query.poll() {
+            Reading::Check { subject, query, status, generation } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => return keys.extend_from_slice(needed),
                 Ok(Step::Done(check)) => {
                     let (status, check) = (status.as_deref(), Some(&check));
-                    Self::evaluated(id, question, status, check, round, *generation, settings)
+                    Self::evaluated(id, subject, status, check, round, *generation, settings)
                 }
                 Err(error) => Self::failed(id, RpcError::Internal { error }),
             },
@@ -234,14 +223,14 @@ impl Call {
     /// The call after an evaluation of its status; a transaction that is in no block is checked
     fn evaluated(
         id: &mut RequestId,
-        question: &mut StatusQuestion,
+        subject: &mut StatusCall,
         status: Option<&TransactionStatus>,
         check: Option<&ConfigCheck>,
         round: &Round,
         generation: u64,
         settings: &Settings,
     ) -> Self {
-        let shards = check.map(|check| question.shards(status, check, settings)).transpose();
+        let shards = check.map(|check| subject.shards(status, check, settings)).transpose();
         let shards = match shards {
             Ok(shards) => shards,
             Err(rpc_error) => return Self::failed(id, rpc_error),
@@ -249,30 +238,30 @@ impl Call {
         let shards = shards.as_ref();
         // Of an account of another shard it cannot be said whether its transaction is valid.
         if status.is_none() && shards.is_none_or(|shards| shards.untracked().is_none()) {
-            match question.violation(round, check) {
+            match subject.violation(round, check) {
                 Ok(None) => {}
                 Ok(Some(reason)) => {
-                    let hash = question.hash();
+                    let hash = subject.hash();
                     return Self::failed(id, RpcError::InvalidTransaction { hash, reason });
                 }
                 Err(error) => return Self::failed(id, RpcError::Internal { error }),
             }
         }
         let mut body = Vec::new();
-        match question.evaluate(id, status, shards, round, settings, &mut body) {
+        match subject.evaluate(id, status, shards, round, settings, &mut body) {
             Ok(outcome) => {
-                let is_for_good = question.is_unknown_for_good(status, round, settings);
-                question.progress = Progress::of_answer(status);
+                let is_for_good = subject.is_unknown_for_good(status, round, settings);
+                subject.progress = Progress::of_answer(status);
                 let response = Response { body, outcomes: Outcomes::one(outcome) };
-                let call = || RetainedCall::of_status(mem::take(id), question.take());
+                let call = || RetainedCall::of_status(mem::take(id), subject.take());
                 Self::Answered { response, again: (!is_for_good).then(call) }
             }
             Err(condition) => {
-                if let Err(error) = question.retain_validity(status, round, check) {
+                if let Err(error) = subject.retain_validity(status, round, check) {
                     return Self::failed(id, RpcError::Internal { error });
                 }
-                question.progress = Progress::Waiting;
-                let call = RetainedCall::of_status(mem::take(id), question.take());
+                subject.progress = Progress::Waiting;
+                let call = RetainedCall::of_status(mem::take(id), subject.take());
                 Self::Waiting { call, condition, generation }
             }
         }
@@ -281,9 +270,9 @@ impl Call {
     /// Reads the result if the archive has it
     #[cfg(feature = "archive")]
     pub(super) fn start_deferred(&mut self, settings: &Settings) {
-        if let Self::Deferred(RetainedCall { id, question: Question::Status(question) }) = self {
+        if let Self::Deferred(RetainedCall { id, subject: Subject::Status(subject) }) = self {
             let round = Round::First { signed: None };
-            *self = Self::status(mem::take(id), question.take(), round, settings);
+            *self = Self::status(mem::take(id), subject.take(), round, settings);
         }
     }
 

@@ -11,7 +11,7 @@ use core::{mem, slice};
 
 use super::call::Call;
 use super::end_reason::StaleRows;
-use super::retained_call::{RetainedCall, StatusQuestion};
+use super::retained_call::{RetainedCall, StatusCall};
 use super::validity::Validity;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
@@ -111,7 +111,7 @@ impl PendingRequest {
     /// The transactions that the pending calls wait for, in the order of the calls
     pub fn transactions(&self) -> impl Iterator<Item = CryptoHash> {
         let waiting = self.retained.calls.as_slice().iter().filter_map(RetainedCall::waiting);
-        waiting.map(StatusQuestion::hash)
+        waiting.map(StatusCall::hash)
     }
 
     /// An unmet condition: while it stays unmet, the request has no result
@@ -183,7 +183,7 @@ impl RetainedRequest {
             RetainedCalls::Batch(calls) => calls,
         };
         let waiting = calls.iter_mut().filter_map(RetainedCall::waiting_mut);
-        waiting.filter_map(StatusQuestion::validity_mut)
+        waiting.filter_map(StatusCall::validity_mut)
     }
 
     /// Number of calls of the request

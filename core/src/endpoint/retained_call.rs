@@ -25,13 +25,13 @@ use crate::status::{Milestone, TransactionStatus, WaitCondition};
 #[derive(Clone, Debug)]
 pub(super) struct RetainedCall {
     pub(super) id: RequestId,
-    pub(super) question: Question,
+    pub(super) subject: Subject,
 }
 
 /// The subject of a call
 #[derive(Clone, Debug)]
-pub(super) enum Question {
-    Status(StatusQuestion),
+pub(super) enum Subject {
+    Status(StatusCall),
     Config(BlockReference),
     /// Nothing more: it has this response, which does not depend on the rows
     Answered(Box<Response>),
@@ -39,7 +39,7 @@ pub(super) enum Question {
 
 /// The status that a call asks for, as far as it is known
 #[derive(Clone, Debug)]
-pub(super) struct StatusQuestion {
+pub(super) struct StatusCall {
     hash: CryptoHash,
     wait_until: Milestone,
     receipts: bool,
@@ -63,26 +63,22 @@ pub(super) enum Progress {
 }
 
 impl RetainedCall {
-    pub(super) const fn of_status(id: RequestId, question: StatusQuestion) -> Self {
-        Self { id, question: Question::Status(question) }
+    pub(super) const fn of_status(id: RequestId, subject: StatusCall) -> Self {
+        Self { id, subject: Subject::Status(subject) }
     }
 
     /// The status that it waits for, unless it could be answered
-    pub(super) const fn waiting(&self) -> Option<&StatusQuestion> {
-        match &self.question {
-            Question::Status(status) if matches!(status.progress, Progress::Waiting) => {
-                Some(status)
-            }
+    pub(super) const fn waiting(&self) -> Option<&StatusCall> {
+        match &self.subject {
+            Subject::Status(status) if matches!(status.progress, Progress::Waiting) => Some(status),
             _ => None,
         }
     }
 
     /// The same, to note a finding about its transaction
-    pub(super) const fn waiting_mut(&mut self) -> Option<&mut StatusQuestion> {
-        match &mut self.question {
-            Question::Status(status) if matches!(status.progress, Progress::Waiting) => {
-                Some(status)
-            }
+    pub(super) const fn waiting_mut(&mut self) -> Option<&mut StatusCall> {
+        match &mut self.subject {
+            Subject::Status(status) if matches!(status.progress, Progress::Waiting) => Some(status),
             _ => None,
         }
     }
@@ -100,8 +96,8 @@ impl Progress {
     }
 }
 
-impl StatusQuestion {
-    /// The question of a request, and its first evaluation
+impl StatusCall {
+    /// The status call of a request, and its first evaluation
     pub(super) fn new(request: StatusRequest, settings: &Settings) -> (Self, Round) {
         let StatusRequest { transaction, wait_until, receipts } = request;
         let sender = match &transaction {
@@ -114,11 +110,11 @@ impl StatusQuestion {
             TransactionRef::Signed(signed) => (signed.hash(), Some(signed)),
         };
         let (validity, progress) = (None, Progress::Waiting);
-        let question = Self { hash, wait_until, receipts, sender, validity, progress };
-        (question, Round::First { signed })
+        let subject = Self { hash, wait_until, receipts, sender, validity, progress };
+        (subject, Round::First { signed })
     }
 
-    /// Takes the question out
+    /// Takes the call out
     pub(super) fn take(&mut self) -> Self {
         Self { sender: self.sender.take(), validity: self.validity.take(), ..*self }
     }

@@ -22,7 +22,7 @@ enum Has {
     Nothing,
     /// The transaction without an outcome
     NoOutcome,
-    Refusal,
+    Rejection,
     /// The execution, which makes the receipt of this number
     Execution(u64),
     /// The execution of the receipt of this number
@@ -84,7 +84,7 @@ fn message(height: u64, fork: u64, prev: (u64, u64), last_final: u64, has: Has) 
     match has {
         Has::Nothing => {}
         Has::NoOutcome => include(None),
-        Has::Refusal => include(Some(refused(own))),
+        Has::Rejection => include(Some(refused(own))),
         Has::Execution(number) => include(Some(executed(own, number))),
         Has::Receipt(number) => {
             let id = hash("receipt", number);
@@ -135,24 +135,24 @@ fn parent(receipt: u64, storage: &MemoryStorage) -> Option<CryptoHash> {
 
 #[test]
 fn the_first_execution_is_stored() {
-    use Has::{Execution, NoOutcome, Nothing, Receipt, Refusal};
+    use Has::{Execution, NoOutcome, Nothing, Receipt, Rejection};
     let (started, failed) = (FinalStatus::Started, FinalStatus::Failure);
     let not_started = FinalStatus::NotStarted;
     for (blocks, expected) in [
-        (&[Refusal][..], (failed, 1)),
-        (&[Refusal, Refusal], (failed, 1)),
-        (&[Refusal, NoOutcome], (failed, 1)),
+        (&[Rejection][..], (failed, 1)),
+        (&[Rejection, Rejection], (failed, 1)),
+        (&[Rejection, NoOutcome], (failed, 1)),
         (&[NoOutcome], (not_started, 1)),
         (&[NoOutcome, NoOutcome], (not_started, 1)),
-        (&[Refusal, Execution(1)], (started, 2)),
+        (&[Rejection, Execution(1)], (started, 2)),
         (&[NoOutcome, Execution(1)], (started, 2)),
-        (&[Refusal, Nothing, Nothing, Nothing, Execution(1)], (started, 5)),
-        (&[Refusal, Execution(1), Refusal], (started, 2)),
-        (&[Refusal, Execution(1), Execution(2)], (started, 2)),
-        (&[Execution(1), Refusal], (started, 1)),
+        (&[Rejection, Nothing, Nothing, Nothing, Execution(1)], (started, 5)),
+        (&[Rejection, Execution(1), Rejection], (started, 2)),
+        (&[Rejection, Execution(1), Execution(2)], (started, 2)),
+        (&[Execution(1), Rejection], (started, 1)),
         (&[Execution(1), NoOutcome], (started, 1)),
         (&[Execution(1), Execution(2)], (started, 1)),
-        (&[Refusal, Execution(1), Receipt(1)], (FinalStatus::SuccessValue, 2)),
+        (&[Rejection, Execution(1), Receipt(1)], (FinalStatus::SuccessValue, 2)),
         (&[Execution(1), Execution(2), Receipt(2)], (started, 1)),
     ] {
         let storage = imported(blocks, Retention::Everything);
@@ -171,7 +171,7 @@ fn the_receipts_of_both_executions_lead_to_the_transaction() {
 
 #[test]
 fn a_reverted_execution_gives_the_refusal_back() {
-    for (heights, first) in [(2, Has::Refusal), (5, Has::Refusal), (2, Has::NoOutcome)] {
+    for (heights, first) in [(2, Has::Rejection), (5, Has::Rejection), (2, Has::NoOutcome)] {
         let mut blocks = [Has::Nothing; 5];
         blocks[0] = first;
         let before = imported(&blocks[..heights], Retention::Everything);
@@ -197,7 +197,7 @@ fn a_reverted_execution_gives_the_refusal_back() {
 #[test]
 fn a_fork_that_takes_both_inclusions_takes_their_rows() {
     let mut storage =
-        imported(&[Has::Nothing, Has::Refusal, Has::Execution(1)], Retention::Everything);
+        imported(&[Has::Nothing, Has::Rejection, Has::Execution(1)], Retention::Everything);
     let fork = message(4, 1, (1, 0), 0, Has::Nothing);
     import(&fork, Retention::Everything, &mut storage);
     assert_eq!(stored(&storage), None);
@@ -209,7 +209,7 @@ fn a_fork_that_takes_both_inclusions_takes_their_rows() {
 #[test]
 fn retention_removes_the_inclusion_of_its_own_block() {
     let mut blocks = [Has::Nothing; 12];
-    (blocks[1], blocks[3]) = (Has::Refusal, Has::Execution(1));
+    (blocks[1], blocks[3]) = (Has::Rejection, Has::Execution(1));
     for (height, expected) in
         [(6, Some((FinalStatus::Started, 4))), (8, Some((FinalStatus::Started, 4))), (9, None)]
     {
@@ -234,7 +234,7 @@ fn retention_removes_the_inclusion_of_its_own_block() {
 
 #[test]
 fn a_refusal_that_retention_has_removed_does_not_come_back() {
-    let blocks = [Has::Refusal, Has::Nothing, Has::Execution(1)];
+    let blocks = [Has::Rejection, Has::Nothing, Has::Execution(1)];
     let mut storage = imported(&blocks, Retention::Blocks(2));
     assert_eq!(stored(&storage), Some((FinalStatus::Started, 3)));
     import(&message(4, 1, (2, 0), 0, Has::Nothing), Retention::Blocks(2), &mut storage);
@@ -263,7 +263,7 @@ fn archived(writer: u64, blocks: &[Has], archive: &MemoryArchive) -> MemoryStora
 #[test]
 fn an_archive_serves_the_execution() {
     let mut blocks = [Has::Nothing; 16];
-    (blocks[1], blocks[7], blocks[8]) = (Has::Refusal, Has::Execution(1), Has::Receipt(1));
+    (blocks[1], blocks[7], blocks[8]) = (Has::Rejection, Has::Execution(1), Has::Receipt(1));
     let (refusal, execution) = ((FinalStatus::Failure, 2), (FinalStatus::SuccessValue, 8));
     let archive = MemoryArchive::new();
     let ask = |storage: &MemoryStorage| {

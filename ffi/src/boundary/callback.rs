@@ -32,7 +32,7 @@ pub(crate) struct SinkResult<T> {
 
 /// Why a sink does not take a row
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
+pub(crate) enum SinkError {
     /// It is not the open sink
     Stale,
     /// It has all rows that it takes
@@ -117,12 +117,12 @@ fn run_with<T>(
 }
 
 /// Passes a row to the sink at this address
-pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Result<(), Refusal> {
-    let sink = open_sink(&address).ok_or(Refusal::Stale)?;
+pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Result<(), SinkError> {
+    let sink = open_sink(&address).ok_or(SinkError::Stale)?;
     let mut rows = sink.rows.borrow_mut();
     if rows.len() == sink.max_rows {
         sink.is_refused.set(true);
-        return Err(Refusal::Full);
+        return Err(SinkError::Full);
     }
     rows.push(row.map(Row::from));
     Ok(())
@@ -133,12 +133,12 @@ pub(crate) fn push_entry(
     address: *const SinkState,
     key: Option<Key>,
     row: &[u8],
-) -> Result<(), Refusal> {
-    let sink = open_sink(&address).ok_or(Refusal::Stale)?;
+) -> Result<(), SinkError> {
+    let sink = open_sink(&address).ok_or(SinkError::Stale)?;
     let mut entries = sink.entries.borrow_mut();
     let Some(key) = key.filter(|_| entries.len() < sink.max_entries) else {
         sink.is_refused.set(true);
-        return Err(Refusal::Full);
+        return Err(SinkError::Full);
     };
     entries.push((key, Row::from(row)));
     Ok(())

@@ -11,7 +11,7 @@ use core::ptr;
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Table};
 
-use super::callback::Refusal;
+use super::callback::SinkError;
 use super::handle::{Exclusive, Handle, Shared, create, exclusive_ref, release, shared_ref};
 use super::{Entry, callback, enter, ffi_function};
 use crate::error::milepost_error;
@@ -169,18 +169,18 @@ fn a_sink_is_valid_in_its_callback_and_thread_only() {
         assert_eq!(callback::push_row(sink, Some(b"a")), Ok(()));
         let address = sink.addr();
         let other_thread = move || callback::push_row(ptr::without_provenance(address), None);
-        assert_eq!(std::thread::spawn(other_thread).join().unwrap(), Err(Refusal::Stale));
-        callback::run(|| assert_eq!(callback::push_row(sink, None), Err(Refusal::Stale)));
+        assert_eq!(std::thread::spawn(other_thread).join().unwrap(), Err(SinkError::Stale));
+        callback::run(|| assert_eq!(callback::push_row(sink, None), Err(SinkError::Stale)));
         assert_eq!(callback::push_row(sink, None), Ok(()));
-        assert_eq!(callback::push_row(sink, None), Err(Refusal::Full));
-        assert_eq!(callback::push_entry(sink, Some(KEY), b"a"), Err(Refusal::Full));
+        assert_eq!(callback::push_row(sink, None), Err(SinkError::Full));
+        assert_eq!(callback::push_entry(sink, Some(KEY), b"a"), Err(SinkError::Full));
         assert_eq!(callback::set_reason(sink, b"the disk is full \xff"), Some(()));
         5
     });
     assert_eq!((passed.result, passed.rows.len()), (5, 2));
     assert_eq!(passed.rows[0].as_deref(), Some(&b"a"[..]));
     assert_eq!(passed.reason, "the disk is full \u{fffd}");
-    assert_eq!(callback::push_row(kept, None), Err(Refusal::Stale));
+    assert_eq!(callback::push_row(kept, None), Err(SinkError::Stale));
     assert_eq!(callback::set_reason(kept, b"late"), None);
     assert!(!callback::is_inside());
 }

@@ -119,9 +119,9 @@ impl Cluster {
     }
 
     /// What a key holds at a majority of the replicas, compared with the row that replaces it
-    async fn held(&self, key: Key, row: Option<&CutRow>) -> Result<Held, Error> {
+    async fn held(&self, key: Key, row: Option<&CutRow>) -> Result<StoredRow, Error> {
         let statements = self.statements(key.table())?;
-        let mut held = Held { newest: 0, is_other: false };
+        let mut held = StoredRow { newest: 0, is_other: false };
         let mut paging = PagingState::start();
         loop {
             // The semaphore is never closed.
@@ -146,7 +146,7 @@ impl Cluster {
 }
 
 /// What a key holds before it is replaced
-struct Held {
+struct StoredRow {
     /// When the newest piece was written; 0 if there is none
     newest: i64,
     /// Whether there are pieces that the new row does not overwrite

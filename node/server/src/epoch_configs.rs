@@ -54,7 +54,7 @@ pub(crate) struct ConfigNodes {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Missing {
     /// All refuse, or send no configuration of this chain
-    Refused,
+    Rejected,
     /// The block is not known
     Unknown,
     /// One may answer another time
@@ -160,7 +160,7 @@ impl ConfigNodes {
             status.config_missing(start);
             let is_over = match missing {
                 Missing::Temporary => false,
-                Missing::Refused => !is_last(),
+                Missing::Rejected => !is_last(),
                 Missing::Unknown => {
                     unknown += 1;
                     unknown >= MAX_UNKNOWN && !is_last()
@@ -195,7 +195,7 @@ impl ConfigNodes {
         blocks: &[BlockPoint],
         epoch_id: CryptoHash,
     ) -> Result<bool, (Missing, String)> {
-        let (mut missing, mut details) = (Missing::Refused, Vec::new());
+        let (mut missing, mut details) = (Missing::Rejected, Vec::new());
         for (node, number) in self.nodes.iter().zip(1..) {
             let mut failed = (Missing::Unknown, UNKNOWN_BLOCK.to_owned());
             for block in blocks {
@@ -206,11 +206,11 @@ impl ConfigNodes {
                             move |service: &Service| store(service, hash, epoch_id, &config);
                         match service.spawn_blocking(store).await {
                             Some(Ok(is_new)) => return Ok(is_new),
-                            Some(Err(detail)) => failed = (Missing::Refused, detail),
+                            Some(Err(detail)) => failed = (Missing::Rejected, detail),
                             None => {
                                 let height = block.height;
                                 warn!("block {height}: storing its configuration panicked");
-                                failed = (Missing::Refused, "it cannot be stored".to_owned());
+                                failed = (Missing::Rejected, "it cannot be stored".to_owned());
                             }
                         }
                     }
@@ -254,7 +254,7 @@ impl ConfigNodes {
 
 const fn missing_of(kind: SourceErrorKind) -> Missing {
     match kind {
-        SourceErrorKind::PermissionDenied | SourceErrorKind::Unsupported => Missing::Refused,
+        SourceErrorKind::PermissionDenied | SourceErrorKind::Unsupported => Missing::Rejected,
         _ => Missing::Temporary,
     }
 }

@@ -67,7 +67,7 @@ impl Run {
             RequestState::Pending(pending) => {
                 let version = self.current_version();
                 let in_flight = InFlight { request, pending, version };
-                if self.rng.chance(self.setup.run_settings.deferred) {
+                if self.rng.chance(self.scenario.run_settings.deferred) {
                     self.in_flight.push(in_flight);
                     return Ok(());
                 }
@@ -188,7 +188,7 @@ impl Run {
             self.hand_in_or_defer(open)?;
         }
         for in_flight in core::mem::take(&mut self.in_flight) {
-            if self.rng.chance(self.setup.run_settings.deferred) {
+            if self.rng.chance(self.scenario.run_settings.deferred) {
                 self.in_flight.push(in_flight);
             } else {
                 self.hand_in_new(in_flight)?;
@@ -218,8 +218,8 @@ impl Run {
 
     /// Checks that a request has no reason to be woken, once the endpoint has handled all blocks
     fn check_not_woken(&mut self, index: usize) -> Result<(), String> {
-        let settings = &self.setup.endpoint_settings;
-        let hashes = &self.setup.chain.content.hashes;
+        let settings = &self.scenario.endpoint_settings;
+        let hashes = &self.scenario.chain.content.hashes;
         let open = &mut self.open_requests[index];
         ensure!(!open.expired, "{} is not woken at its deadline", open.handle);
         ensure!(!self.shut_down, "{} is not woken by the shutdown", open.handle);
@@ -232,8 +232,8 @@ impl Run {
 
     /// Evaluates a request that was woken on the current version of the storage
     fn evaluate(&mut self, open: &mut OpenRequest, evaluation: Evaluation) -> Result<(), String> {
-        let settings = &self.setup.endpoint_settings;
-        let hashes = &self.setup.chain.content.hashes;
+        let settings = &self.scenario.endpoint_settings;
+        let hashes = &self.scenario.chain.content.hashes;
         open.request.evaluate(false, &self.oracle, settings, hashes);
         let reached = open.request.response().is_some();
         match evaluation.end_reason() {
@@ -264,7 +264,7 @@ impl Run {
     }
 
     fn hand_in_or_defer(&mut self, open: OpenRequest) -> Result<(), String> {
-        if !self.draining && self.rng.chance(self.setup.run_settings.deferred) {
+        if !self.draining && self.rng.chance(self.scenario.run_settings.deferred) {
             self.open_requests.push(open);
             return Ok(());
         }

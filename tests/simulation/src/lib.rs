@@ -19,7 +19,7 @@ mod oracle;
 mod remote_rows;
 mod requests;
 mod run;
-mod setup;
+mod scenario;
 
 pub mod store;
 

@@ -55,7 +55,7 @@ impl Run {
 
     /// Imports a block by the endpoint; evaluations of requests go on before and after it
     pub(crate) fn import_remote(&mut self, message: &[u8]) -> Result<ImportSummary, Error> {
-        let import = self.endpoint.handle_block(message, &self.setup.import_settings)?;
+        let import = self.endpoint.handle_block(message, &self.scenario.import_settings)?;
         loop {
             let failed = self.serve_import(import);
             if let Some(index) =
@@ -113,7 +113,7 @@ impl Run {
                 let reached = version.request.response().is_some();
                 let found = text(response.clone());
                 let mut expected = version.request;
-                if self.setup.run_settings.read_committed && found.contains(TOO_MANY_RESTARTS) {
+                if self.scenario.run_settings.read_committed && found.contains(TOO_MANY_RESTARTS) {
                     self.coverage.add(Counter::TooManyRestarts);
                     expected = open.request.clone();
                     expected.calls.iter_mut().filter(|call| !call.is_fixed).for_each(|call| {
@@ -141,7 +141,7 @@ impl Run {
 
     /// The reason of a response that the limit of pending requests was reached, if it can be true
     fn over_limit(&self, open: &OpenRequest, found: &str) -> Option<String> {
-        let limit = self.setup.endpoint_settings.max_waiting;
+        let limit = self.scenario.endpoint_settings.max_waiting;
         let (_, numbers) = found.split_once("too many pending requests: ")?;
         let pending: usize = numbers.split_once(' ')?.0.parse().ok()?;
         let calls = open.call_count;
@@ -182,7 +182,7 @@ impl Run {
                 Output::Timeout(at) => {
                     ensure!(at == self.endpoint.next_timeout(), "a timeout at {at:?}");
                     let count = self.remote.needed.len() as u64;
-                    let deferred = self.setup.run_settings.deferred;
+                    let deferred = self.scenario.run_settings.deferred;
                     if count == 0 || (!self.draining && self.rng.chance(deferred)) {
                         break;
                     }
@@ -201,10 +201,10 @@ impl Run {
 
     fn serve(&mut self, handle: RequestHandle, keys: &[Key], is_first: bool) -> Result<(), String> {
         let Some(index) = self.position(handle) else { return Ok(()) };
-        if is_first || self.setup.run_settings.read_committed {
+        if is_first || self.scenario.run_settings.read_committed {
             self.coverage.add_if(Counter::RowEvaluations, is_first);
             let (settings, hashes) =
-                (&self.setup.endpoint_settings, &self.setup.chain.content.hashes);
+                (&self.scenario.endpoint_settings, &self.scenario.chain.content.hashes);
             let open = &mut self.open_requests[index];
             let is_first = match self.remote.versions.remove(&handle) {
                 Some(version) if !is_first => version.is_first,
@@ -238,8 +238,8 @@ impl Run {
         let mut open_requests = core::mem::take(&mut self.open_requests);
         for open in &mut open_requests {
             ensure!(!open.expired, "{} is pending after its deadline", open.handle);
-            let hashes = &self.setup.chain.content.hashes;
-            open.request.evaluate(false, &self.oracle, &self.setup.endpoint_settings, hashes);
+            let hashes = &self.scenario.chain.content.hashes;
+            open.request.evaluate(false, &self.oracle, &self.scenario.endpoint_settings, hashes);
             self.check_pending(open)?;
         }
         self.open_requests = open_requests;

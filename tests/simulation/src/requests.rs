@@ -13,7 +13,7 @@ use crate::hashes::Id;
 use crate::host_evaluated::Evaluated;
 use crate::oracle::{Milestone, Oracle};
 use crate::run::{Run, ensure, log};
-use crate::setup::Host;
+use crate::scenario::Host;
 
 /// The model of a pending request
 pub(crate) struct OpenRequest {
@@ -41,10 +41,10 @@ impl Run {
     /// A transaction for a request: mostly one that was included lately or will be soon
     fn any_transaction(&mut self) -> Id {
         if self.rng.one_in(25) {
-            return *self.rng.pick(&self.setup.unknown_transactions);
+            return *self.rng.pick(&self.scenario.unknown_transactions);
         }
-        let content = &self.setup.chain.content;
-        let block_count = self.setup.chain.blocks.len() as u64;
+        let content = &self.scenario.chain.content;
+        let block_count = self.scenario.chain.blocks.len() as u64;
         let near: Vec<Id> = (content.pool.iter().zip(&content.first_blocks))
             .filter(|(_, first_block)| **first_block < block_count + 5)
             .map(|(transaction, _)| transaction.id)
@@ -57,7 +57,7 @@ impl Run {
 
     fn call(&mut self) -> Call {
         let transaction = self.any_transaction();
-        let pool = &self.setup.chain.content.pool;
+        let pool = &self.scenario.chain.content.pool;
         let signed = pool.iter().find(|one| one.id == transaction).and_then(|one| one.signed);
         let mut wait_until = client::any_milestone(&mut self.rng);
         let reference = match signed {
@@ -109,7 +109,7 @@ impl Run {
 
     /// The reason why a request with this many calls cannot be suspended, if there is one
     pub(crate) fn rejection(&self, calls: usize) -> Option<String> {
-        let (pending, limit) = (self.pending_calls(), self.setup.endpoint_settings.max_waiting);
+        let (pending, limit) = (self.pending_calls(), self.scenario.endpoint_settings.max_waiting);
         if self.shut_down {
             return Some(SHUTDOWN.to_owned());
         }
@@ -119,16 +119,16 @@ impl Run {
     }
 
     pub(crate) fn send_request(&mut self, mut request: Request) -> Result<(), String> {
-        let settings = self.setup.endpoint_settings;
-        let hashes = &self.setup.chain.content.hashes;
+        let settings = self.scenario.endpoint_settings;
+        let hashes = &self.scenario.chain.content.hashes;
         self.coverage.add(Counter::Requests);
         let body = request.body(hashes);
         log!(self, "request at {}: {}", self.now, request.describe(hashes));
-        if self.setup.run_settings.host == Host::RemoteRows {
+        if self.scenario.run_settings.host == Host::RemoteRows {
             return self.send_remote(request, &body);
         }
         request.evaluate(true, &self.oracle, &settings, hashes);
-        if self.setup.run_settings.host == Host::Threads {
+        if self.scenario.run_settings.host == Host::Threads {
             return self.send_host_evaluated(request, &body);
         }
         if request.response().is_none()
@@ -162,7 +162,7 @@ impl Run {
 
     /// The timeout of a request: mostly that of the configuration
     pub(crate) fn request_timeout(&mut self) -> Option<u64> {
-        self.rng.one_in(5).then(|| self.rng.below(2 * self.setup.endpoint_settings.timeout + 1))
+        self.rng.one_in(5).then(|| self.rng.below(2 * self.scenario.endpoint_settings.timeout + 1))
     }
 
     /// Compares the response to a request that was not suspended
@@ -181,7 +181,7 @@ impl Run {
         log!(self, "    is ready at once");
         self.coverage.add(Counter::Immediate);
         let unknown = found.contains("UNKNOWN_TRANSACTION");
-        let setting = self.setup.endpoint_settings.unknown_immediate;
+        let setting = self.scenario.endpoint_settings.unknown_immediate;
         self.coverage.add_if(Counter::UnknownImmediate, setting && unknown);
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Run {
         handle: RequestHandle,
         timeout: Option<u64>,
     ) -> OpenRequest {
-        let timeout = timeout.unwrap_or(self.setup.endpoint_settings.timeout);
+        let timeout = timeout.unwrap_or(self.scenario.endpoint_settings.timeout);
         OpenRequest {
             handle,
             deadline: self.now.saturating_add(timeout),
@@ -237,8 +237,8 @@ impl Run {
         let OpenRequest { handle, mut request, evaluated, .. } =
             self.open_requests.swap_remove(index);
         log!(self, "{} is cancelled", handle.to_bits());
-        let settings = self.setup.endpoint_settings;
-        request.evaluate(false, &self.oracle, &settings, &self.setup.chain.content.hashes);
+        let settings = self.scenario.endpoint_settings;
+        request.evaluate(false, &self.oracle, &settings, &self.scenario.chain.content.hashes);
         self.coverage.add(Counter::Cancelled);
         self.coverage.add_if(Counter::CancelledReached, request.response().is_some());
         ensure!(self.endpoint.cancel(handle), "{handle} is pending and cannot be cancelled");
@@ -253,14 +253,14 @@ impl Run {
 
     /// Polls all responses and compares them
     pub(crate) fn poll(&mut self) -> Result<(), String> {
-        match self.setup.run_settings.host {
+        match self.scenario.run_settings.host {
             Host::OneThread => {}
             Host::Threads => return self.poll_host_evaluated(),
             Host::RemoteRows => return self.poll_remote(),
         }
         self.handle_queue();
-        let settings = self.setup.endpoint_settings;
-        let hashes = &self.setup.chain.content.hashes;
+        let settings = self.scenario.endpoint_settings;
+        let hashes = &self.scenario.chain.content.hashes;
         for open in &mut self.open_requests {
             open.request.evaluate(false, &self.oracle, &settings, hashes);
         }
@@ -299,7 +299,7 @@ impl Run {
         if self.shut_down {
             open.request.fail(SHUTDOWN);
         } else if open.expired {
-            open.request.expire(&self.oracle, &self.setup.endpoint_settings, self.hashes());
+            open.request.expire(&self.oracle, &self.scenario.endpoint_settings, self.hashes());
         }
     }
 

@@ -19,12 +19,12 @@ use crate::host_evaluated::InFlight;
 use crate::oracle::{ImportResult, Oracle};
 use crate::remote_rows::RemoteRows;
 use crate::requests::OpenRequest;
-use crate::setup::{Host, Setup};
+use crate::scenario::{Host, Scenario};
 use crate::store::Store;
 
 /// The state of a run
 pub(crate) struct Run {
-    pub(crate) setup: Setup,
+    pub(crate) scenario: Scenario,
     pub(crate) rng: Rng,
     pub(crate) oracle: Oracle,
     pub(crate) store: Store,
@@ -80,19 +80,19 @@ pub(crate) use {ensure, log};
 pub fn run(seed: u64, log: bool) -> Result<Coverage, String> {
     // Without the multiplication, neighbouring seeds would have the same stream, shifted by one.
     let mut rng = Rng::new(mix(seed.wrapping_mul(0xd134_2543_de82_ef95)));
-    let setup = Setup::draw(seed, &mut rng);
+    let scenario = Scenario::draw(seed, &mut rng);
     if log {
         println!(
             "{:?}, {:?}, {:?}",
-            setup.import_rules, setup.endpoint_settings, setup.run_settings
+            scenario.import_rules, scenario.endpoint_settings, scenario.run_settings
         );
     }
     let mut coverage = Coverage::one_seed();
-    coverage.add_if(Counter::Files, setup.run_settings.file);
+    coverage.add_if(Counter::Files, scenario.run_settings.file);
     let mut run = Run {
-        oracle: Oracle::new(setup.import_rules),
-        store: if setup.run_settings.file { Store::file() } else { Store::memory() },
-        endpoint: endpoint(&setup),
+        oracle: Oracle::new(scenario.import_rules),
+        store: if scenario.run_settings.file { Store::file() } else { Store::memory() },
+        endpoint: endpoint(&scenario),
         open_requests: Vec::new(),
         in_flight: Vec::new(),
         remote: RemoteRows::default(),
@@ -108,22 +108,22 @@ pub fn run(seed: u64, log: bool) -> Result<Coverage, String> {
         log,
         coverage,
         rng,
-        setup,
+        scenario,
     };
     run.events()?;
     run.end()?;
     Ok(run.coverage)
 }
 
-fn endpoint(setup: &Setup) -> Endpoint {
-    let settings = &setup.endpoint_settings;
+fn endpoint(scenario: &Scenario) -> Endpoint {
+    let settings = &scenario.endpoint_settings;
     let unknown = match settings.unknown_immediate {
         true => UnknownTransaction::Immediate,
         false => UnknownTransaction::Wait,
     };
     let wait_config =
         WaitConfig::default().with_timeout(settings.timeout).with_max_waiting(settings.max_waiting);
-    let isolation = match setup.run_settings.read_committed {
+    let isolation = match scenario.run_settings.read_committed {
         true => Isolation::ReadCommitted,
         false => Isolation::Snapshot,
     };
@@ -134,13 +134,13 @@ fn endpoint(setup: &Setup) -> Endpoint {
 
 impl Run {
     pub(crate) fn hashes(&self) -> &Hashes {
-        &self.setup.chain.content.hashes
+        &self.scenario.chain.content.hashes
     }
 
     fn events(&mut self) -> Result<(), String> {
         let mut blocks = 0;
-        while blocks < self.setup.run_settings.blocks {
-            let settings = &self.setup.run_settings;
+        while blocks < self.scenario.run_settings.blocks {
+            let settings = &self.scenario.run_settings;
             let mut chance = self.rng.below(1000);
             let mut is = |thousandths: u64| {
                 let happens = chance < thousandths;
@@ -166,7 +166,7 @@ impl Run {
             if self.rng.one_in(2) {
                 self.handle_queue();
             }
-            if !self.rng.chance(self.setup.run_settings.unpolled) {
+            if !self.rng.chance(self.scenario.run_settings.unpolled) {
                 self.poll()?;
             }
         }
@@ -176,16 +176,17 @@ impl Run {
 
     /// Imports the next block and compares the result with the oracle
     fn import(&mut self) -> Result<(), String> {
-        let block = self.setup.chain.next_block(&self.oracle, &mut self.rng);
-        let expected = self.oracle.import(&block, self.setup.chain.content.hashes.len());
+        let block = self.scenario.chain.next_block(&self.oracle, &mut self.rng);
+        let expected = self.oracle.import(&block, self.scenario.chain.content.hashes.len());
         self.print(&block, expected);
-        let remote = self.setup.run_settings.host == Host::RemoteRows;
-        let late = !self.queue.is_empty() || self.rng.chance(self.setup.run_settings.late_updates);
+        let remote = self.scenario.run_settings.host == Host::RemoteRows;
+        let late =
+            !self.queue.is_empty() || self.rng.chance(self.scenario.run_settings.late_updates);
         let late = late && !remote;
         let result = if remote {
             self.import_remote(&block.message)
         } else {
-            let settings = &self.setup.import_settings;
+            let settings = &self.scenario.import_settings;
             self.endpoint.engine().import_block(&block.message, settings, &mut self.store)
         };
         if let Err(error) = &result {
@@ -258,7 +259,7 @@ impl Run {
             return;
         }
         let hashes = self.hashes();
-        let hash_of = |number: usize| hashes.short(self.setup.chain.blocks[number].id);
+        let hash_of = |number: usize| hashes.short(self.scenario.chain.blocks[number].id);
         println!(
             "block {} at {} on {:?}, its last final block is {:?}: {expected:?}, final up to {:?}",
             hashes.short(block.id),
@@ -305,7 +306,7 @@ impl Run {
     fn restart(&mut self) -> Result<(), String> {
         log!(self, "the endpoint is restarted");
         self.coverage.add(Counter::Restarts);
-        self.endpoint = endpoint(&self.setup);
+        self.endpoint = endpoint(&self.scenario);
         self.store.reopen();
         self.handled = 0;
         self.queue.clear();
@@ -329,7 +330,7 @@ impl Run {
     }
 
     fn pass_time(&mut self) -> Result<(), String> {
-        let settings = &self.setup.run_settings;
+        let settings = &self.scenario.run_settings;
         let deadline = self.earliest_deadline().filter(|_| self.rng.chance(settings.deadlines));
         let then = match (deadline, self.rng.below(4)) {
             (Some(deadline), 0) => deadline.saturating_sub(1),
@@ -337,7 +338,7 @@ impl Run {
             (Some(deadline), 2) => deadline + 1,
             (Some(_), _) => return self.advance_to_next_timeout(),
             (None, _) if self.rng.chance(settings.deadlines / 10) => {
-                self.now + self.setup.endpoint_settings.timeout * 2
+                self.now + self.scenario.endpoint_settings.timeout * 2
             }
             (None, _) => self.now + self.rng.between(0, settings.step),
         };
@@ -381,7 +382,7 @@ impl Run {
 
     /// Completes all evaluations
     fn drain(&mut self) -> Result<(), String> {
-        match self.setup.run_settings.host {
+        match self.scenario.run_settings.host {
             Host::OneThread => Ok(()),
             Host::Threads => self.drain_host_evaluated(),
             Host::RemoteRows => self.drain_remote(),
@@ -402,7 +403,7 @@ impl Run {
                 ensure!(self.open_requests.is_empty(), "a request is pending after the shutdown");
             }
             // The timeout of a request is at most twice that of the configuration.
-            1 => self.handle_timeout(self.now + 2 * self.setup.endpoint_settings.timeout)?,
+            1 => self.handle_timeout(self.now + 2 * self.scenario.endpoint_settings.timeout)?,
             _ => {}
         }
         self.poll()?;

@@ -8,7 +8,7 @@ import { FollowError } from "./error.js";
 import { clock, exchange } from "./exchange.js";
 
 /** @import { FollowErrorKind, FollowEvent } from "../../follow.js" */
-/** @import { Answer, FeedAddress } from "./exchange.js" */
+/** @import { FeedResponse, FeedAddress } from "./exchange.js" */
 
 /** @typedef {InstanceType<ReturnType<typeof import("../../build/follow/glue.js").glue>["Follower"]>} Rules */
 
@@ -130,7 +130,7 @@ export class Driver {
    * Writes a body to the memory of the module, and hands it in
    *
    * @param {number} id
-   * @param {Answer} answer
+   * @param {FeedResponse} answer
    */
   #handOver(id, { path, status, retryAfter, chunks }) {
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);

@@ -21,7 +21,7 @@ import { linkedController, sleep } from "./abort.js";
  * @property {() => number} requestMore Counts one more request; returns when it can be sent
  */
 
-/** @typedef {{ path: string, status: number, retryAfter: number | undefined, chunks: Uint8Array[] }} Answer */
+/** @typedef {{ path: string, status: number, retryAfter: number | undefined, chunks: Uint8Array[] }} FeedResponse */
 
 /** Maximum size of a body after decompression: recent messages have some 2 MB */
 const MAX_BODY = 64 << 20;
@@ -40,7 +40,7 @@ export const clock = () => Math.floor(performance.now());
  * @param {FeedAddress} feed
  * @param {Request} request
  * @param {AbortSignal} signal
- * @returns {Promise<Answer>}
+ * @returns {Promise<FeedResponse>}
  */
 export async function exchange(feed, request, signal) {
   const [first, ...others] = request.paths;

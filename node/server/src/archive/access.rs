@@ -22,7 +22,7 @@ pub(crate) type ServiceSnapshot<'service> =
 /// The rows of the store
 pub(crate) enum StoreRows<'service> {
     /// Of one state
-    Held(StoreSnapshot<'service>),
+    Snapshot(StoreSnapshot<'service>),
     /// Of the newest state at each read
     Newest(&'service Store),
 }
@@ -30,14 +30,14 @@ pub(crate) enum StoreRows<'service> {
 impl Snapshot for StoreRows<'_> {
     fn isolation(&self) -> Isolation {
         match self {
-            Self::Held(_) => Isolation::Snapshot,
+            Self::Snapshot(_) => Isolation::Snapshot,
             Self::Newest(_) => Isolation::ReadCommitted,
         }
     }
 
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
-            Self::Held(snapshot) => snapshot.get(key),
+            Self::Snapshot(snapshot) => snapshot.get(key),
             Self::Newest(store) => store.snapshot().get(key),
         }
     }
@@ -48,14 +48,14 @@ impl Snapshot for StoreRows<'_> {
         reader: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<Row>, Error> {
         match self {
-            Self::Held(snapshot) => snapshot.get_with(key, reader),
+            Self::Snapshot(snapshot) => snapshot.get_with(key, reader),
             Self::Newest(store) => store.snapshot().get_with(key, reader),
         }
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         match self {
-            Self::Held(snapshot) => snapshot.get_many(keys, rows),
+            Self::Snapshot(snapshot) => snapshot.get_many(keys, rows),
             Self::Newest(store) => store.snapshot().get_many(keys, rows),
         }
     }
@@ -128,7 +128,7 @@ fn unsupported(detail: &str) -> Error {
 /// The rows for a query on a thread that may not wait for the archive
 pub(crate) fn without_archive(store: &Store) -> ServiceSnapshot<'_> {
     let archive = ArchiveAccess { lookups: None, client: None, state: Cell::default() };
-    WithArchive { snapshot: StoreRows::Held(store.snapshot()), archive }
+    WithArchive { snapshot: StoreRows::Snapshot(store.snapshot()), archive }
 }
 
 /// The rows for a query on a thread that may block

@@ -26,12 +26,12 @@ pub(crate) struct Progress {
     start: Instant,
     last_line: Instant,
     /// Where the import of a chain that grows began
-    begin: Option<Place>,
+    begin: Option<Sample>,
 }
 
 /// A block of a chain that grows, when it was imported
 #[derive(Clone, Copy)]
-struct Place {
+struct Sample {
     /// Number of blocks that are imported
     done: u64,
     /// When it was produced and imported, since 1970
@@ -58,10 +58,10 @@ impl Progress {
     /// the rates so far.
     pub(crate) fn update_growing(&mut self, done: u64, height: u64, produced: Duration) {
         let imported = UNIX_EPOCH.elapsed().unwrap_or_default();
-        let place = Place { done, produced, imported };
-        let begin = *self.begin.get_or_insert(place);
-        self.total = place.total_after(begin).unwrap_or(self.total).max(done);
-        self.show(done, height, place.time_left_after(begin));
+        let sample = Sample { done, produced, imported };
+        let begin = *self.begin.get_or_insert(sample);
+        self.total = sample.total_after(begin).unwrap_or(self.total).max(done);
+        self.show(done, height, sample.time_left_after(begin));
     }
 
     fn show(&mut self, done: u64, height: u64, left: Option<Duration>) {
@@ -88,7 +88,7 @@ impl Progress {
     }
 }
 
-impl Place {
+impl Sample {
     /// The number of blocks of the chain now, by the time between those that were imported
     fn total_after(self, begin: Self) -> Option<u64> {
         let blocks = self.done.checked_sub(begin.done).filter(|blocks| *blocks > 0)?;
@@ -157,12 +157,12 @@ mod tests {
     fn a_chain_that_grows_meanwhile_takes_longer() {
         let seconds = Duration::from_secs;
         // 2,000 blocks behind a chain with a block each half a second; three are imported in one.
-        let begin = Place { done: 0, produced: seconds(9_000), imported: seconds(10_000) };
-        let place = Place { done: 180, produced: seconds(9_090), imported: seconds(10_060) };
-        assert_eq!(place.total_after(begin), Some(180 + 2 * 970));
+        let begin = Sample { done: 0, produced: seconds(9_000), imported: seconds(10_000) };
+        let sample = Sample { done: 180, produced: seconds(9_090), imported: seconds(10_060) };
+        assert_eq!(sample.total_after(begin), Some(180 + 2 * 970));
         // Of each second, half a second is gained.
-        assert_eq!(place.time_left_after(begin), Some(seconds(2 * 970)));
-        let slow = Place { imported: seconds(10_090), ..place };
+        assert_eq!(sample.time_left_after(begin), Some(seconds(2 * 970)));
+        let slow = Sample { imported: seconds(10_090), ..sample };
         assert_eq!(slow.time_left_after(begin), None);
         assert_eq!(to_go(None), "not faster than the chain grows");
         // Before there is anything to go by.

@@ -24,14 +24,14 @@ use crate::waiting::{self, Answer, AnswerBody, WaitOptions};
 const CONCURRENCY: usize = 16;
 
 /// What is kept of the responses to a batch until the last one is there
-struct Kept {
+struct ResponseBudget {
     /// Not more than one response can have
     length: usize,
     /// Counts as much
     memory: MemoryPermit,
 }
 
-impl Kept {
+impl ResponseBudget {
     fn grow(&mut self, more: usize) -> io::Result<()> {
         let length = self.length.saturating_add(more);
         if length > MAX_RESPONSE {
@@ -59,7 +59,7 @@ pub(super) async fn respond(
 ) -> Answer {
     let own = |call: &_| Call::new(call, &parsed.body);
     let calls: Vec<Option<Call>> = parsed.request.calls_mut().map(|call| own(call)).collect();
-    let kept = &Mutex::new(Kept { length: 0, memory });
+    let kept = &Mutex::new(ResponseBudget { length: 0, memory });
     let answers = stream::iter(calls).map(|call| async move {
         let call = call?;
         let id = call.id.clone();
@@ -82,7 +82,7 @@ pub(super) async fn respond(
 async fn value(
     body: AnswerBody,
     id: &RequestId,
-    kept: &Mutex<Kept>,
+    kept: &Mutex<ResponseBudget>,
 ) -> Result<Arc<[u8]>, RpcError> {
     // No code that can panic runs under this lock.
     let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);

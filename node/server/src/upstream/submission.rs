@@ -278,7 +278,7 @@ impl Upstreams {
             Meaning::Ill => {
                 self.pool.note_submission(index, Some((UpstreamErrorKind::NoAnswer, &reply.text)));
             }
-            Meaning::Refused(_) | Meaning::Busy => {}
+            Meaning::Rejected(_) | Meaning::Busy => {}
         }
         Some(reply)
     }

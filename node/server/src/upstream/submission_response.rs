@@ -18,7 +18,7 @@ pub(super) enum Meaning {
     /// The upstream has the transaction
     Accepted,
     /// It calls the transaction invalid
-    Refused(Grounds),
+    Rejected(Grounds),
     /// It takes no transaction of this shard, or no request at all, for a while
     Busy,
     /// It says nothing about the transaction
@@ -47,9 +47,9 @@ const MEANINGS: [(&str, &str, Meaning); 9] = [
     ("INVALID_TRANSACTION", "ShardCongested", Meaning::Busy),
     ("INVALID_TRANSACTION", "ShardStuck", Meaning::Busy),
     ("INVALID_TRANSACTION", "StorageError", Meaning::Ill),
-    ("INVALID_TRANSACTION", "Expired", Meaning::Refused(Grounds::BaseBlock)),
-    ("INVALID_TRANSACTION", "InvalidNonce", Meaning::Refused(Grounds::Nonce)),
-    ("INVALID_TRANSACTION", ANY, Meaning::Refused(Grounds::Other)),
+    ("INVALID_TRANSACTION", "Expired", Meaning::Rejected(Grounds::BaseBlock)),
+    ("INVALID_TRANSACTION", "InvalidNonce", Meaning::Rejected(Grounds::Nonce)),
+    ("INVALID_TRANSACTION", ANY, Meaning::Rejected(Grounds::Other)),
     (ANY, ANY, Meaning::Ill),
 ];
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn an_error_has_the_meaning_of_its_cause_and_reason() {
         let cause = |name: &str| json!({ "cause": { "name": name }, "data": "text" }).to_string();
-        let refused = Meaning::Refused(Grounds::Other);
+        let refused = Meaning::Rejected(Grounds::Other);
         for (error, meaning, text) in [
             (cause("TIMEOUT_ERROR"), Meaning::Accepted, "TIMEOUT_ERROR"),
             (cause("REQUEST_ROUTED"), Meaning::Accepted, "REQUEST_ROUTED"),
@@ -159,8 +159,8 @@ mod tests {
             (json!({ "ShardCongested": { "shard_id": 0 } }), Meaning::Busy, "ShardCongested"),
             (json!({ "ShardStuck": { "missed_chunks": 9 } }), Meaning::Busy, "ShardStuck"),
             (json!({ "StorageError": "a disk" }), Meaning::Ill, "StorageError"),
-            (json!("Expired"), Meaning::Refused(Grounds::BaseBlock), "Expired"),
-            (json!({ "InvalidNonce": {} }), Meaning::Refused(Grounds::Nonce), "InvalidNonce"),
+            (json!("Expired"), Meaning::Rejected(Grounds::BaseBlock), "Expired"),
+            (json!({ "InvalidNonce": {} }), Meaning::Rejected(Grounds::Nonce), "InvalidNonce"),
             (json!({ "NotEnoughBalance": {} }), refused, "NotEnoughBalance"),
             (json!("InvalidChain"), refused, "InvalidChain"),
         ] {
@@ -198,7 +198,7 @@ mod tests {
         for (cause, reason, meaning) in MEANINGS {
             let word = match meaning {
                 Meaning::Accepted => "accepted",
-                Meaning::Refused(_) => "refused",
+                Meaning::Rejected(_) => "refused",
                 Meaning::Busy => "busy",
                 Meaning::Ill => "ill",
             };

@@ -82,7 +82,7 @@ impl SubmissionResponses {
         let is_kept = match (known, new) {
             (_, None) => true,
             (Some(Meaning::Accepted), _) => new != Some(Meaning::Accepted),
-            (Some(Meaning::Refused(_)), _) => new == Some(Meaning::Ill),
+            (Some(Meaning::Rejected(_)), _) => new == Some(Meaning::Ill),
             _ => false,
         };
         if !is_kept {
@@ -104,7 +104,7 @@ impl SubmissionResponses {
 
     /// The upstreams that refuse because of the age of the base block
     pub(super) fn refusing_base(&self) -> impl Iterator<Item = usize> {
-        let refused = Some(Meaning::Refused(Grounds::BaseBlock));
+        let refused = Some(Meaning::Rejected(Grounds::BaseBlock));
         let indices = self.0.iter().enumerate();
         indices.filter(move |(_, it)| it.meaning() == refused).map(|(index, _)| index)
     }
@@ -143,8 +143,8 @@ impl Upstream {
     /// The grounds of its refusal, if it refuses and the blocks here do not contradict
     fn grounds(&self, own: OwnChain) -> Option<Grounds> {
         match self.meaning()? {
-            Meaning::Refused(Grounds::BaseBlock) if own.has_recent_base => None,
-            Meaning::Refused(grounds) => Some(grounds),
+            Meaning::Rejected(Grounds::BaseBlock) if own.has_recent_base => None,
+            Meaning::Rejected(grounds) => Some(grounds),
             _ => None,
         }
     }

@@ -46,7 +46,7 @@ struct Behaviour {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum End {
     Included,
-    Refused,
+    Rejected,
     Deadline,
 }
 
@@ -74,10 +74,10 @@ fn refusal(rng: &mut Rng) -> Grounds {
 
 fn behaviour(rng: &mut Rng, truth: Truth, is_liar: bool) -> Behaviour {
     let latency = Duration::from_millis(10 * rng.between(1, 80));
-    let honest = truth.map_or_else(Meaning::Refused, |()| Meaning::Accepted);
+    let honest = truth.map_or_else(Meaning::Rejected, |()| Meaning::Accepted);
     let mut first = VecDeque::new();
     let then = match (is_liar, truth) {
-        (true, Ok(())) => Meaning::Refused(refusal(rng)),
+        (true, Ok(())) => Meaning::Rejected(refusal(rng)),
         (true, Err(_)) => *rng.pick(&[Meaning::Accepted, Meaning::Busy, Meaning::Ill]),
         // One that is ill or busy for good is honest as well.
         (false, _) if rng.one_in(6) => *rng.pick(&[Meaning::Busy, Meaning::Ill]),
@@ -89,7 +89,7 @@ fn behaviour(rng: &mut Rng, truth: Truth, is_liar: bool) -> Behaviour {
             0 => None,
             1 => Some(Meaning::Busy),
             // It is behind.
-            2 => Some(Meaning::Refused(Grounds::BaseBlock)),
+            2 => Some(Meaning::Rejected(Grounds::BaseBlock)),
             _ => Some(Meaning::Ill),
         };
         // Silence ends after ten seconds.
@@ -100,7 +100,7 @@ fn behaviour(rng: &mut Rng, truth: Truth, is_liar: bool) -> Behaviour {
     if forgets && !is_liar {
         // Whatever it says later, its acceptance stands.
         first.push_back((Some(Meaning::Accepted), latency));
-        let refused = Meaning::Refused(refusal(rng));
+        let refused = Meaning::Rejected(refusal(rng));
         return Behaviour { first, then: *rng.pick(&[refused, Meaning::Busy]), latency, forgets };
     }
     Behaviour { first, then, latency, forgets }
@@ -120,7 +120,7 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
         let last = said(index).next_back()?.1;
         let last_about = said(index).map(|it| it.1).rfind(is_about);
         Some(match last_about {
-            Some(refused @ Meaning::Refused(_)) => refused,
+            Some(refused @ Meaning::Rejected(_)) => refused,
             _ => last,
         })
     };
@@ -128,10 +128,10 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
         return None;
     }
     let is_contradicted =
-        |meaning| meaning == Meaning::Refused(Grounds::BaseBlock) && own.has_recent_base;
+        |meaning| meaning == Meaning::Rejected(Grounds::BaseBlock) && own.has_recent_base;
     let refuses = |index: &usize| {
         let meaning = meaning_of(*index).filter(|meaning| !is_contradicted(*meaning));
-        matches!(meaning, Some(Meaning::Refused(_)))
+        matches!(meaning, Some(Meaning::Rejected(_)))
     };
     let refusing: Vec<usize> = upstreams.filter(refuses).collect();
     // The first of the replies that said the same since.
@@ -146,7 +146,7 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
     let (at, head) = refusing.iter().map(|it| first(*it)).min()?;
     let all_refuse = refusing.len() == came.len();
     let none_is_doubtful =
-        refusing.iter().all(|it| meaning_of(*it) == Some(Meaning::Refused(Grounds::Other)));
+        refusing.iter().all(|it| meaning_of(*it) == Some(Meaning::Rejected(Grounds::Other)));
     let ends =
         now - at >= GRACE || all_refuse && (none_is_doubtful || own.head - head >= GRACE_HEIGHTS);
     ends.then(|| refusing[0])
@@ -224,7 +224,7 @@ fn run(seed: u64) -> Vec<&'static str> {
         let right = expected(&came, now, own).map(|index| index.to_string());
         assert_eq!(found, right.as_deref(), "seed {seed} at {now:?}: {came:#?}");
         if found.is_some() {
-            break End::Refused;
+            break End::Rejected;
         }
         if now >= deadline {
             break End::Deadline;
@@ -237,18 +237,18 @@ fn run(seed: u64) -> Vec<&'static str> {
     };
 
     let said = |index: usize| came[index].iter().filter_map(|it| it.meaning);
-    let refused = |index: usize| said(index).any(|it| matches!(it, Meaning::Refused(_)));
+    let refused = |index: usize| said(index).any(|it| matches!(it, Meaning::Rejected(_)));
     let is_forgotten = |it: usize| {
         let replies: Vec<Meaning> = said(it).collect();
         let after = replies.iter().skip_while(|it| **it != Meaning::Accepted);
-        after.last().is_some_and(|it| matches!(it, Meaning::Refused(_)))
+        after.last().is_some_and(|it| matches!(it, Meaning::Rejected(_)))
     };
     let (accepted, refusing) = (
         (0..count).filter(|it| said(*it).any(|it| it == Meaning::Accepted)).count(),
         (0..count).filter(|it| refused(*it)).count(),
     );
-    assert!(end != End::Refused || accepted == 0, "seed {seed}: accepted, and refused");
-    assert!(!is_well || end != End::Refused, "seed {seed}: a liar had the last word");
+    assert!(end != End::Rejected || accepted == 0, "seed {seed}: accepted, and refused");
+    assert!(!is_well || end != End::Rejected, "seed {seed}: a liar had the last word");
     let text = replies.to_string();
     let parts: Vec<&str> = text.split("; ").collect();
     assert_eq!(parts.len(), count, "seed {seed}: {text}");
@@ -261,18 +261,18 @@ fn run(seed: u64) -> Vec<&'static str> {
         );
     }
     let is_over = |from: Duration| now >= from + GRACE;
-    let first = came.iter().flatten().filter(|it| matches!(it.meaning, Some(Meaning::Refused(_))));
+    let first = came.iter().flatten().filter(|it| matches!(it.meaning, Some(Meaning::Rejected(_))));
     let first = first.map(|it| it.at).min().unwrap_or(now);
     let is_busy = |it: usize| said(it).next_back() == Some(Meaning::Busy);
-    let is_nonce = |it: Meaning| it == Meaning::Refused(Grounds::Nonce);
+    let is_nonce = |it: Meaning| it == Meaning::Rejected(Grounds::Nonce);
     let is_together = refusing == count && !is_over(first);
     let shown = [
         end == End::Included,
         end == End::Included && refusing > 0,
         end == End::Included && liar.is_some_and(refused),
-        end == End::Refused && is_together,
-        end == End::Refused && is_together && (0..count).all(|it| said(it).any(is_nonce)),
-        end == End::Refused && refusing < count,
+        end == End::Rejected && is_together,
+        end == End::Rejected && is_together && (0..count).all(|it| said(it).any(is_nonce)),
+        end == End::Rejected && refusing < count,
         end == End::Deadline,
         end == End::Deadline && refusing > 0 && (0..count).any(is_busy),
         end == End::Deadline && accepted == 0 && refusing == count && base_is_recent,
@@ -309,9 +309,9 @@ fn refused(meanings: &[Option<Meaning>], now: Duration, own: OwnChain) -> bool {
 
 #[test]
 fn each_sentence_of_the_page_holds() {
-    const OTHER: Option<Meaning> = Some(Meaning::Refused(Grounds::Other));
-    const EXPIRED: Option<Meaning> = Some(Meaning::Refused(Grounds::BaseBlock));
-    const NONCE: Option<Meaning> = Some(Meaning::Refused(Grounds::Nonce));
+    const OTHER: Option<Meaning> = Some(Meaning::Rejected(Grounds::Other));
+    const EXPIRED: Option<Meaning> = Some(Meaning::Rejected(Grounds::BaseBlock));
+    const NONCE: Option<Meaning> = Some(Meaning::Rejected(Grounds::Nonce));
     const ACCEPTED: Option<Meaning> = Some(Meaning::Accepted);
     const BUSY: Option<Meaning> = Some(Meaning::Busy);
     const ILL: Option<Meaning> = Some(Meaning::Ill);

@@ -350,9 +350,9 @@ impl Inode {
             let survival = match unsynced {
                 Unsynced::Lost => Survival::Lost,
                 Unsynced::LastTorn if is_last => Survival::Torn,
-                Unsynced::LastTorn => Survival::Kept,
+                Unsynced::LastTorn => Survival::Whole,
                 Unsynced::Random => {
-                    *rng.pick(&[Survival::Kept, Survival::Kept, Survival::Lost, Survival::Torn])
+                    *rng.pick(&[Survival::Whole, Survival::Whole, Survival::Lost, Survival::Torn])
                 }
             };
             match (change, survival) {
@@ -375,7 +375,7 @@ impl Inode {
 /// What becomes of one change
 #[derive(Clone, Copy)]
 enum Survival {
-    Kept,
+    Whole,
     Lost,
     Torn,
 }

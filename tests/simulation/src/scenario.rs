@@ -64,7 +64,7 @@ pub(crate) struct RunSettings {
 }
 
 /// The settings of a run
-pub(crate) struct Setup {
+pub(crate) struct Scenario {
     pub(crate) chain: Chain,
     pub(crate) import_rules: ImportRules,
     pub(crate) import_settings: ImportSettings,
@@ -81,7 +81,7 @@ struct SignedTransaction {
     invalid: String,
 }
 
-impl Setup {
+impl Scenario {
     pub(crate) fn draw(seed: u64, rng: &mut Rng) -> Self {
         let all_final = rng.one_in(12);
         // Often fewer blocks than a transaction needs.
