@@ -59,6 +59,8 @@ mod wait_config;
 mod watch_event;
 #[cfg(feature = "watch")]
 mod watch_map;
+#[cfg(feature = "watch")]
+mod watch_table;
 #[cfg(all(test, feature = "watch"))]
 mod watch_tests;
 #[cfg(feature = "watch")]
@@ -79,4 +81,4 @@ pub use settings::{Settings, UnknownTransaction};
 pub use wait_config::WaitConfig;
 pub use watch_event::{WatchEvent, WatchEventKind, WatchOptions};
 #[cfg(feature = "watch")]
-pub use watch_map::WatchMap;
+pub use watch_table::{WatchChange, WatchTable, WatchTarget};

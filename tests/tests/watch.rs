@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost::endpoint::{Engine, WatchMap};
+use milepost::endpoint::{Engine, WatchTable, WatchTarget};
 use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::status::{StatusSummary, WaitCondition};
@@ -30,12 +30,12 @@ struct Coverage {
 fn observe(
     engine: &Engine,
     storage: &MemoryStorage,
-    watches: &mut WatchMap,
+    watches: &mut WatchTable<CryptoHash>,
     last: &mut BTreeMap<CryptoHash, Option<StatusSummary>>,
     coverage: &mut Coverage,
 ) {
-    while let Some(hash) = watches.poll_observation() {
-        let observation = engine.observe(hash, storage).expect("rows are sound");
+    while let Some((hash, heights)) = watches.poll_observation() {
+        let observation = engine.observe_at(hash, heights, storage).expect("rows are sound");
         watches.handle_observation(&observation).expect("rows are sound");
         coverage.observations += 1;
         let before = last.insert(hash, observation.summary);
@@ -59,10 +59,10 @@ fn run(seed: u64, coverage: &mut Coverage) {
         if rng.one_in(3) { Retention::Blocks(rng.between(5, 30)) } else { Retention::Everything };
     let import_settings = ImportSettings::default().with_retention(retention);
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-    let (mut watches, mut last) = (WatchMap::new(seed), BTreeMap::new());
+    let (mut watches, mut last) = (WatchTable::new(seed), BTreeMap::new());
     for hash in &hashes {
         if !rng.one_in(3) {
-            watches.insert(*hash);
+            watches.insert(*hash, &WatchTarget::new(*hash));
         }
     }
     for message in &messages {
@@ -83,15 +83,15 @@ fn run(seed: u64, coverage: &mut Coverage) {
         }
         let hash = *rng.pick(&hashes);
         if rng.one_in(2) {
-            watches.remove(&hash);
+            watches.remove(hash);
             last.remove(&hash);
-        } else {
-            watches.insert(hash);
+        } else if watches.transaction(hash).is_none() {
+            watches.insert(hash, &WatchTarget::new(hash));
             observe(&engine, &storage, &mut watches, &mut last, coverage);
         }
     }
     for hash in &hashes {
-        watches.remove(hash);
+        watches.remove(*hash);
     }
     assert!(watches.is_empty() && watches.poll_observation().is_none());
 }
@@ -117,26 +117,25 @@ fn an_observation_of_older_rows_is_repeated_once_for_each_block() {
     let mut chain = Practice::new(Settings::demo(1));
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
     let old = MemoryStorage::new();
-    let mut watches = WatchMap::new(0);
+    let mut watches = WatchTable::<CryptoHash>::new(0);
     let first = chain.next_message();
     let hash = CryptoHash::digest(b"in no block");
     let other = CryptoHash::digest(b"in no block either");
     for one in [hash, other] {
-        watches.insert(one);
+        watches.insert(one, &WatchTarget::new(one));
     }
-    while let Some(one) = watches.poll_observation() {
-        watches.handle_observation(&engine.observe(one, &storage).unwrap()).unwrap();
+    while let Some((one, heights)) = watches.poll_observation() {
+        watches.handle_observation(&engine.observe_at(one, heights, &storage).unwrap()).unwrap();
     }
     for message in [first, chain.next_message()] {
         let summary =
             engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
         watches.handle_chain_update(&summary.chain_update);
-        watches.remove(&hash);
-        watches.insert(hash);
+        watches.insert(hash, &WatchTarget::new(hash));
         let mut observed = 0;
-        while let Some(one) = watches.poll_observation() {
+        while let Some((one, heights)) = watches.poll_observation() {
             // The rows of a replica that does not have the block yet.
-            watches.handle_observation(&engine.observe(one, &old).unwrap()).unwrap();
+            watches.handle_observation(&engine.observe_at(one, heights, &old).unwrap()).unwrap();
             observed += usize::from(one == hash);
         }
         assert_eq!(observed, 2);

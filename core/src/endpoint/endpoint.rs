@@ -486,8 +486,7 @@ impl<T> Endpoint<T> {
                         return Output::Pending { handle };
                     }
                     continue;
-                } else if let Some(transaction) = self.watches.poll_observation() {
-                    let heights = self.watches.heights(transaction);
+                } else if let Some((transaction, heights)) = self.watches.poll_observation() {
                     let handle = self.handle_observation_query(transaction, heights);
                     self.watches.set_observing(handle, transaction);
                     continue;

@@ -63,9 +63,11 @@ fn blocks_and_types_have_names() {
     assert_eq!(names, ["HEAD", "NEAR-FINAL HEAD", "FINAL HEAD"]);
     let endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     assert!(format!("{endpoint:?}").starts_with("Endpoint { engine: Engine"));
-    let mut watches = WatchMap::new(0);
-    watches.insert(id("watched"));
-    assert!(format!("{watches:?}").starts_with("WatchMap { len: 1, waiters: "));
+    let mut table = WatchTable::<u32>::new(0);
+    table.insert(1, &WatchTarget::new(id("watched")));
+    assert!(
+        format!("{table:?}").starts_with("WatchTable { len: 1, map: WatchMap { len: 1, waiters: ")
+    );
 }
 
 #[test]

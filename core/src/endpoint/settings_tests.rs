@@ -4,6 +4,7 @@
 //! A setting that has no effect, or one on another member, fails here.
 
 use alloc::string::ToString as _;
+use alloc::vec::Vec;
 
 use super::*;
 use crate::archive::ArchiveLookup;
@@ -155,17 +156,21 @@ fn the_status_of_a_chain_is_what_its_rows_say() {
 #[test]
 fn watches_are_counted() {
     let [one, other] = [b"one", b"two"].map(|text| CryptoHash::digest(text));
-    let mut watches = WatchMap::new(0);
-    assert_eq!((watches.len(), watches.is_empty()), (0, true));
-    for hash in [one, other, one] {
-        watches.insert(hash);
+    let mut table = WatchTable::<u32>::new(0);
+    assert_eq!((table.len(), table.is_empty()), (0, true));
+    for (key, hash) in [(1, one), (2, other), (3, one)] {
+        table.insert(key, &WatchTarget::new(hash));
     }
-    assert_eq!((watches.len(), watches.is_empty()), (2, false));
-    let queued =
-        [watches.poll_observation(), watches.poll_observation(), watches.poll_observation()];
-    assert_eq!(queued, [Some(one), Some(other), None]);
-    assert_eq!((watches.remove(&one), watches.remove(&one)), (true, false));
-    assert_eq!((watches.len(), watches.is_empty()), (1, false));
+    assert_eq!((table.len(), table.transaction_count(), table.is_empty()), (3, 2, false));
+    let mut queued = [table.poll_observation(), table.poll_observation()];
+    queued.sort_unstable();
+    let mut expected = [one, other].map(|hash| Some((hash, Vec::new())));
+    expected.sort_unstable();
+    assert_eq!((queued, table.poll_observation()), (expected, None));
+    assert_eq!((table.remove(1), table.remove(1)), (true, false));
+    assert_eq!((table.transaction(3), table.transaction_count()), (Some(one), 2));
+    assert!(table.remove(3) && table.remove(2));
+    assert_eq!((table.transaction_count(), table.is_empty()), (0, true));
 }
 
 #[test]

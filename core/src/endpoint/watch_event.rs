@@ -106,10 +106,10 @@ impl WatchEvent {
         Self { kind: WatchEventKind::UnIncluded, milestone, id, json }
     }
 
-    /// The event that a transaction is forgotten, after this state
-    pub(super) fn forgotten(transaction: CryptoHash, last: &CompactStatus) -> Self {
-        let (id, json) = (&last.id, format!(r#"{{"transaction_hash":"{transaction}"}}"#));
-        let id = format!("{id}-forgotten");
+    /// The event that a transaction is forgotten, after the state of this id
+    pub(super) fn forgotten(transaction: CryptoHash, last_id: &str) -> Self {
+        let json = format!(r#"{{"transaction_hash":"{transaction}"}}"#);
+        let id = format!("{last_id}-forgotten");
         Self { kind: WatchEventKind::Forgotten, milestone: Milestone::None, id, json }
     }
 

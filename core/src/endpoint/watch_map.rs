@@ -6,7 +6,6 @@
 //! were met. A transaction has one watch: how many clients share it is the host's matter, as are
 //! what they are sent and how.
 
-use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::fmt;
@@ -20,36 +19,8 @@ use crate::waiting::{InsertErrorKind, RequestHandle, WaitKey, WaiterMap};
 /// The watched transactions, and which of them have to be observed
 ///
 /// Sans-IO: chain updates and observations are handed in, and the hashes of the transactions to be
-/// observed are polled. An observation is a [`SummaryQuery`](crate::status::SummaryQuery) over a
-/// snapshot that is no older than the last chain update; it takes no reference to this map, so it
-/// runs on any thread.
-///
-/// ```
-/// use milepost::endpoint::{Engine, WatchMap};
-/// use milepost::import::ImportSettings;
-/// use milepost::storage::MemoryStorage;
-/// use milepost_practice::{Practice, Settings};
-///
-/// let (mut chain, engine) = (Practice::new(Settings::demo(1)), Engine::default());
-/// let (mut storage, mut watches) = (MemoryStorage::new(), WatchMap::new(0));
-/// let mut milestones = Vec::new();
-/// for _ in 0..16 {
-///     let block = chain.next_message();
-///     if let (true, Some(transaction)) = (milestones.is_empty(), block.transactions.first()) {
-///         watches.insert(transaction.hash);
-///     }
-///     let summary = engine.import_block(&block.json, &ImportSettings::default(), &mut storage)?;
-///     watches.handle_chain_update(&summary.chain_update);
-///     while let Some(hash) = watches.poll_observation() {
-///         let observation = engine.observe(hash, &storage)?;
-///         milestones.extend(observation.summary.map(|summary| summary.milestone.name()));
-///         watches.handle_observation(&observation)?;
-///     }
-/// }
-/// assert_eq!(milestones.last(), Some(&"FINAL"));
-/// # Ok::<(), milepost::Error>(())
-/// ```
-pub struct WatchMap {
+/// observed are polled.
+pub(super) struct WatchMap {
     /// All conditions of all watches, each with the hash of the watched transaction
     waiters: WaiterMap<CryptoHash>,
     watches: BTreeMap<CryptoHash, Watch>,
@@ -68,51 +39,39 @@ struct Watch {
 
 impl WatchMap {
     /// An empty map; `hash_seed` is that of [`WaiterMap::new`]
-    pub fn new(hash_seed: u64) -> Self {
+    pub(super) fn new(hash_seed: u64) -> Self {
         let waiters = WaiterMap::new(usize::MAX, hash_seed);
         Self { waiters, watches: BTreeMap::new(), queue: VecDeque::new() }
     }
 
-    /// Number of watched transactions
-    pub fn len(&self) -> usize {
-        self.watches.len()
+    /// Watches a transaction, which is to be observed first, also if it was watched before
+    pub(super) fn insert(&mut self, hash: CryptoHash) {
+        self.remove(&hash);
+        self.watches.insert(hash, Watch::default());
+        self.enqueue(hash);
     }
 
-    /// Whether no transaction is watched
-    pub fn is_empty(&self) -> bool {
-        self.watches.is_empty()
-    }
-
-    /// Watches a transaction, which is to be observed first; nothing if it is watched already
-    pub fn insert(&mut self, hash: CryptoHash) {
-        if let Entry::Vacant(entry) = self.watches.entry(hash) {
-            entry.insert(Watch::default());
-            self.enqueue(hash);
-        }
-    }
-
-    /// Ends the watch of a transaction; returns whether there was one
-    pub fn remove(&mut self, hash: &CryptoHash) -> bool {
-        let Some(watch) = self.watches.remove(hash) else { return false };
+    /// Ends the watch of a transaction, if there is one
+    pub(super) fn remove(&mut self, hash: &CryptoHash) {
+        let Some(watch) = self.watches.remove(hash) else { return };
         self.remove_entries(watch.entries);
         if self.watches.is_empty() {
             // An idle service does not keep the memory of its peak.
             self.queue = VecDeque::new();
         }
-        true
     }
 
     /// Handles the changes of a block, after its commit
     ///
     /// Costs O(changes + conditions that are met), and nothing without a watch.
-    pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
+    pub(super) fn handle_chain_update(&mut self, update: &ChainUpdate) {
         // A later watch is observed first, and what was missed then wakes all.
         if !self.watches.is_empty() {
             self.waiters.handle_chain_update(update);
         }
     }
 
-    /// Takes in an observation: the transaction is to be observed again when a condition is met, or
+    /// Handles an observation: the transaction is to be observed again when a condition is met, or
     /// at once if a block was handed in since
     ///
     /// Nothing happens if the transaction is not watched any more.
@@ -120,7 +79,7 @@ impl WatchMap {
     /// # Errors
     ///
     /// A corrupt row; the watch is not observed again then, and should be removed.
-    pub fn handle_observation(&mut self, observation: &Observation) -> Result<(), Error> {
+    pub(super) fn handle_observation(&mut self, observation: &Observation) -> Result<(), Error> {
         let (hash, generation) = (observation.hash, observation.generation);
         let Some(watch) = self.watches.get_mut(&hash) else { return Ok(()) };
         let mut conditions = observation.conditions()?;
@@ -159,7 +118,7 @@ impl WatchMap {
     /// [`handle_observation`](Self::handle_observation) or [`remove`](Self::remove) has to follow
     ///
     /// Call until it returns `None`, after every other call that takes `&mut self`.
-    pub fn poll_observation(&mut self) -> Option<CryptoHash> {
+    pub(super) fn poll_observation(&mut self) -> Option<CryptoHash> {
         while let Some(wakeup) = self.waiters.poll_wakeup() {
             let hash = wakeup.request;
             let watch = self.watches.get_mut(&hash);

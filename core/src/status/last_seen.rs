@@ -59,8 +59,9 @@ impl LastSeen {
 
     /// The next event over a storage with this head and every block from `complete_from` on
     ///
-    /// `head` is the last final block for a block that is final. `canonical` is the block at the height of the last event, and `state` the block in which
-    /// the transaction is now: the outer `None` if it is in none.
+    /// `head` is the last final block for a block that is final. `canonical` is the block at the
+    /// height of the last event, and `state` the block in which the transaction is now: `None` if it
+    /// is in none.
     pub fn next_event(
         self,
         head: Option<BlockHeight>,
@@ -117,6 +118,7 @@ mod tests {
         assert_eq!(height.next_event(Some(100), 0, None, None), NextEvent::Wait);
         assert_eq!(height.next_event(Some(101), 102, None, None), NextEvent::State);
     }
+
     #[test]
     fn a_final_block_is_compared_with_final_blocks() {
         let [own, other] = ["own", "other"].map(|name| CryptoHash::digest(name.as_bytes()));

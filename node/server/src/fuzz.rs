@@ -20,7 +20,7 @@ use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::store::Store;
-use crate::{waiting, watching};
+use crate::{observing, waiting};
 
 /// Bytes on the way between client and server
 const PIPE: usize = 64 << 10;
@@ -78,7 +78,7 @@ pub fn serve(
         let service = Service::new(engine, store, ImportSettings::default(), wait);
         let service = Arc::new(service);
         tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
-        tokio::spawn(watching::run(Arc::clone(&service)));
+        tokio::spawn(observing::run(Arc::clone(&service)));
         let (connections, listener) = mpsc::unbounded_channel();
         let listener = PipeListener(listener);
         let (index, feed) = (Some(Arc::default()), Some(Arc::clone(&feed.0)));

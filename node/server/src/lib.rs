@@ -42,6 +42,7 @@ mod log;
 mod logged_kinds;
 mod metrics;
 mod newest_transactions;
+mod observing;
 mod parsed_request;
 mod phase;
 mod process_metrics;

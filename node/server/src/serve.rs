@@ -44,7 +44,7 @@ use crate::store_commands::serve_backups;
 use crate::store_verification::verify_store;
 use crate::stored_chain::{NewBlocks, Places, StoredChain};
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, finality, http, io_budget, start_losses, waiting, watching};
+use crate::{file_limit, finality, http, io_budget, observing, start_losses, waiting};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -245,7 +245,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         tokio::spawn(run_practice(Arc::clone(&service), practice, Arc::clone(demo_index)));
     }
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
-    tokio::spawn(watching::run(Arc::clone(&service)));
+    tokio::spawn(observing::run(Arc::clone(&service)));
     #[cfg(unix)]
     let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
     let verification = tokio::spawn(verify_store(Arc::clone(&service)));

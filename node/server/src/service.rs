@@ -75,7 +75,7 @@ pub(crate) struct Service {
     /// The zero of the endpoint's clock, which counts milliseconds
     pub(crate) start: Instant,
     /// Transactions that clients watch
-    pub(crate) watching: Watching,
+    pub(crate) watching: Arc<Watching>,
     /// Notified when the next timeout of the endpoint becomes earlier
     pub(crate) earlier_timeout: Notify,
     /// The pending requests, each with what wakes its task
@@ -110,7 +110,7 @@ impl Service {
             wait_timeout: Duration::from_millis(wait_config.timeout),
             endpoint: SharedEndpoint::new(Endpoint::new(engine, wait_config)),
             start: Instant::now(),
-            watching: Watching::new(wait_config.max_waiting, wait_config.hash_seed),
+            watching: Arc::new(Watching::new(wait_config.max_waiting, wait_config.hash_seed)),
             earlier_timeout: Notify::new(),
             engine,
             store,

@@ -1,3 +1,6 @@
-//! The locks of `shared_endpoint`, which its model checker and its bench replace by their own.
+//! The locks of `shared_endpoint` and `watching`, which their model checkers and benches replace by
+//! their own.
 
-pub(crate) use std::sync::{Mutex, PoisonError};
+pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) use tokio::sync::Notify;

@@ -14,6 +14,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use milepost::endpoint::{WatchChange, WatchTarget};
 use milepost::status::{CompactStatus, Milestone};
 use milepost::{Error, ErrorKind};
 use tokio::task;
@@ -23,7 +24,7 @@ use super::client::{AddressLimitError, AddressPermit, Client};
 use super::route::failed;
 use crate::query_error::QueryError;
 use crate::service::Service;
-use crate::watching::{Change, Target, TooManyWatches, Watcher};
+use crate::watching::{Change, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone
 pub(super) const REACHED: &str = "-reached";
@@ -151,13 +152,13 @@ impl EventSource {
     pub(super) fn new(
         service: &Arc<Service>,
         client: &Client,
-        targets: Vec<Target>,
+        targets: &[WatchTarget],
         options: EventOptions,
     ) -> Result<Self, WatchError> {
         let permit = client.begin(targets.len()).map_err(WatchError::Address)?;
         Ok(Self {
             service: Arc::clone(service),
-            watcher: Watcher::new(service, targets).map_err(WatchError::Server)?,
+            watcher: Watcher::new(&service.watching, targets).map_err(WatchError::Server)?,
             _permit: permit,
             options,
             rendering: None,
@@ -169,10 +170,10 @@ impl EventSource {
         })
     }
 
-    /// The first change, which stays the next one
+    /// The first change, which stays the next one; `None` if the service stops
     // The future of a shared reference could not be sent, since a rendering is not `Sync`.
     #[expect(clippy::needless_pass_by_ref_mut)]
-    pub(super) async fn first(&mut self) -> Change {
+    pub(super) async fn first(&mut self) -> Option<Change> {
         poll_fn(|context| self.watcher.peek(context)).await
     }
 
@@ -192,8 +193,8 @@ impl EventSource {
                 self.rendered(&change, rendered)
             } else {
                 match self.watcher.peek(context) {
-                    Poll::Ready(Change::Closed) => return Poll::Ready(Next::Closed),
-                    Poll::Ready(change) => self.changed(change),
+                    Poll::Ready(None) => return Poll::Ready(Next::Closed),
+                    Poll::Ready(Some(change)) => self.changed(change),
                     Poll::Pending => match self.poll_wait_end(context) {
                         Poll::Ready(event) => event,
                         Poll::Pending => return Poll::Pending,
@@ -209,16 +210,16 @@ impl EventSource {
     /// The event of a change; `None` if there is none, or something has to be read first
     fn changed(&mut self, change: Change) -> Option<Event> {
         let options = self.options;
-        let position = change.position()?;
-        let needs_result = match &change {
+        let position = change.0;
+        let needs_result = match &change.1 {
             // Retention may have forgotten it before it was watched.
-            Change::State(_, state) if state.milestone == Milestone::None => {
+            WatchChange::State(state) if state.milestone == Milestone::None => {
                 self.service.archive().is_some() && self.asked.insert(position)
             }
-            Change::State(_, state) => {
+            WatchChange::State(state) => {
                 options.with_result && state.milestone.satisfies(options.wait_until)
             }
-            Change::Forgotten(_) => self.service.archive().is_some(),
+            WatchChange::Forgotten => self.service.archive().is_some(),
             _ => false,
         };
         if needs_result {
@@ -235,31 +236,31 @@ impl EventSource {
         if !self.watcher.take(&change) {
             return None;
         }
-        if matches!(change, Change::Behind(_)) {
+        if change.1 == WatchChange::Behind {
             self.behind.insert(position);
             let max_wait = options.max_wait;
             self.wait_end.get_or_insert_with(|| Box::pin(time::sleep(max_wait)));
             return None;
         }
         self.behind.remove(&position);
-        match change {
-            Change::UnIncluded(_) => {
+        match change.1 {
+            WatchChange::UnIncluded => {
                 let CompactStatus { id, json, .. } =
                     CompactStatus::in_no_block(self.watcher.hash(position)?);
                 Some(Event { id: Some(id), name: "un-included", data: json })
             }
-            Change::State(_, state) if state.milestone.satisfies(options.wait_until) => {
+            WatchChange::State(state) if state.milestone.satisfies(options.wait_until) => {
                 Some(self.reached(position, &state, None))
             }
             // The client has it.
-            Change::State(_, state) if last_id.as_ref() == Some(&state.id) => None,
-            Change::State(_, state) => {
+            WatchChange::State(state) if last_id.as_ref() == Some(&state.id) => None,
+            WatchChange::State(state) => {
                 let CompactStatus { id, json, .. } = &*state;
                 Some(Event { id: Some(id.clone()), name: "status", data: json.clone() })
             }
-            Change::Forgotten(_) => self.unknown(position, "forgotten", FORGOTTEN),
-            Change::Failed(_, error) => Some(self.failed(position, &error)),
-            Change::Behind(_) | Change::Closed => None,
+            WatchChange::Forgotten => self.unknown(position, "forgotten", FORGOTTEN),
+            WatchChange::Failed(error) => Some(self.failed(position, &error)),
+            WatchChange::Behind => None,
         }
     }
 
@@ -268,10 +269,10 @@ impl EventSource {
         change: &Change,
         rendered: Result<(CompactStatus, Option<String>), QueryError>,
     ) -> Option<Event> {
-        let (position, before) = match change {
-            Change::State(position, before) => (*position, Some(before)),
-            Change::Forgotten(position) => (*position, None),
-            _ => return None,
+        let position = change.0;
+        let before = match &change.1 {
+            WatchChange::State(before) => Some(before),
+            _ => None,
         };
         let (state, result) = match rendered {
             Ok(rendered) => rendered,

@@ -15,6 +15,7 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use milepost::endpoint::{Engine, WaitConfig};
+use milepost::endpoint::{WatchChange, WatchTarget};
 use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::status::{CompactStatus, Milestone};
@@ -28,10 +29,11 @@ use super::event_source::{EventOptions, EventSource};
 use super::events::EventStream;
 use super::route::Options;
 use super::{Cors, StatusMode, serve};
+use crate::observing;
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::watching::{self, Change, Target, TooManyWatches, Watcher};
+use crate::watching::{TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long
 pub(super) const GUARD: Duration = Duration::from_secs(60);
@@ -57,7 +59,7 @@ pub(super) fn service_that_keeps(retention: Retention, config: WaitConfig) -> Ar
     let store = Store::open(&StoreLocation::Memory).unwrap();
     let settings = ImportSettings::default().with_retention(retention);
     let service = Arc::new(Service::new(Engine::default(), store, settings, config));
-    tokio::spawn(watching::run(Arc::clone(&service)));
+    tokio::spawn(observing::run(Arc::clone(&service)));
     service
 }
 
@@ -423,9 +425,9 @@ async fn watches_are_limited_and_end_with_their_connections() {
 async fn next_state(watcher: &Watcher) -> (usize, Arc<CompactStatus>) {
     let next = async {
         loop {
-            let change = poll_fn(|context| watcher.peek(context)).await;
+            let change = poll_fn(|context| watcher.peek(context)).await.expect("it is served");
             if watcher.take(&change)
-                && let Change::State(position, state) = change
+                && let (position, WatchChange::State(state)) = change
             {
                 return (position, state);
             }
@@ -439,9 +441,9 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
     let service = service();
     let (messages, hashes) = chain(7, 60);
     let hashes: Vec<_> = hashes.into_iter().take(40).collect();
-    let targets = || hashes.iter().copied().map(Target::new).collect();
-    let slow = Watcher::new(&service, targets()).unwrap();
-    let quick = Watcher::new(&service, targets()).unwrap();
+    let targets: Vec<_> = hashes.iter().copied().map(WatchTarget::new).collect();
+    let slow = Watcher::new(&service.watching, &targets).unwrap();
+    let quick = Watcher::new(&service.watching, &targets).unwrap();
     let (mut taken, mut last) = (0, BTreeMap::new());
     for message in &messages {
         let _ = service.import_block(&message.json);
@@ -463,8 +465,8 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
         assert_eq!(state.json, naive(&service, hashes[position]).await);
     }
     assert_eq!(slow.buffered(), 0);
-    let more = vec![Target::new(CryptoHash::ZERO); MAX_WATCHES - 2 * hashes.len() + 1];
-    let refused = Watcher::new(&service, more).err();
+    let more = vec![WatchTarget::new(CryptoHash::ZERO); MAX_WATCHES - 2 * hashes.len() + 1];
+    let refused = Watcher::new(&service.watching, &more).err();
     assert_eq!(refused, Some(TooManyWatches { open: 2 * hashes.len(), limit: MAX_WATCHES }));
 }
 
@@ -473,9 +475,8 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
 async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let service = service();
     let options = EventOptions::parse(None, None, false, MAX_WAIT).unwrap();
-    let target = Target::new(CryptoHash::digest(b"unknown"));
-    let source =
-        EventSource::new(&service, &Client::without_limits(), vec![target], options).unwrap();
+    let target = WatchTarget::new(CryptoHash::digest(b"unknown"));
+    let source = EventSource::new(&service, &Client::without_limits(), &[target], options).unwrap();
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();

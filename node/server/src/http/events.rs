@@ -16,6 +16,7 @@ use core::time::Duration;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
+use milepost::endpoint::{WatchChange, WatchTarget};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::{LastSeen, Milestone};
 use tokio::time::{self, Instant, Sleep};
@@ -29,7 +30,7 @@ use super::response_body::HttpBody;
 use super::route::{HttpResponse, empty, failed, json_value, query_failed};
 use super::transaction::{self, rejected};
 use crate::service::Service;
-use crate::watching::{Change, Target};
+use crate::watching::Change;
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -58,15 +59,17 @@ pub(super) async fn of_one(
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
     let last_id = last_event_id.map(|id| state_id(id).to_owned());
-    let target = Target { hash, last_id, min_height };
-    let mut source = match EventSource::new(service, client, vec![target], options) {
+    let target = WatchTarget { hash, last_id, min_height };
+    let mut source = match EventSource::new(service, client, &[target], options) {
         Ok(source) => source,
         Err(error) => return refused(error),
     };
     // The first change decides the HTTP status.
     match source.first().await {
-        Change::Failed(_, error) => return query_failed(&error),
-        change if last_event_id.is_some_and(|id| is_last(id, &change, options.wait_until)) => {
+        Some((_, WatchChange::Failed(error))) => return query_failed(&error),
+        Some(change)
+            if last_event_id.is_some_and(|id| is_last(id, &change, options.wait_until)) =>
+        {
             return empty(StatusCode::NO_CONTENT);
         }
         _ => {}
@@ -75,17 +78,17 @@ pub(super) async fn of_one(
 }
 
 /// Whether a client that has the event of this id has the last one, if this change is next
-fn is_last(event_id: &str, change: &Change, wait_until: Milestone) -> bool {
+fn is_last(event_id: &str, (_, change): &Change, wait_until: Milestone) -> bool {
     let has_reached = |milestone: Milestone| milestone.satisfies(wait_until);
     let was_reached = || {
         let milestone = event_id.split('-').next().and_then(Milestone::from_name);
         event_id.ends_with(REACHED) && milestone.is_some_and(has_reached)
     };
     match change {
-        Change::State(_, state) => event_id.ends_with(REACHED) && has_reached(state.milestone),
-        Change::Forgotten(_) => event_id.ends_with(FORGOTTEN) || was_reached(),
-        Change::Behind(_) => event_id.ends_with(TIMEOUT) || was_reached(),
-        Change::UnIncluded(_) | Change::Failed(..) | Change::Closed => false,
+        WatchChange::State(state) => event_id.ends_with(REACHED) && has_reached(state.milestone),
+        WatchChange::Forgotten => event_id.ends_with(FORGOTTEN) || was_reached(),
+        WatchChange::Behind => event_id.ends_with(TIMEOUT) || was_reached(),
+        WatchChange::UnIncluded | WatchChange::Failed(_) => false,
     }
 }
 
@@ -125,8 +128,10 @@ pub(super) fn of_many(
     // The last event is of one of the transactions, and the others are no older than its block.
     let last = last_event_id.and_then(LastSeen::of_id);
     let min_height = last.map_or(min_height, |last| last.height.max(min_height));
-    let targets = hashes.into_iter().map(|hash| Target { min_height, ..Target::new(hash) });
-    match EventSource::new(service, client, targets.collect(), options) {
+    let targets =
+        hashes.into_iter().map(|hash| WatchTarget { min_height, ..WatchTarget::new(hash) });
+    let targets: Vec<_> = targets.collect();
+    match EventSource::new(service, client, &targets, options) {
         Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }

@@ -15,8 +15,8 @@ use super::archive_tests;
 use super::event_tests::{Event, Events, get_http1, service, service_that_keeps, start};
 use super::websocket_tests::Client;
 use crate::archive::test_archive::TestArchive;
+use crate::observing;
 use crate::service::Service;
-use crate::watching;
 
 /// The blocks of a chain without forks, its first transaction, and the index of its block
 fn blocks() -> (Vec<BlockMessage>, CryptoHash, usize) {
@@ -163,7 +163,7 @@ async fn what_retention_forgot_is_answered_from_the_archive() {
     for is_socket in [false, true] {
         let archive = TestArchive::new();
         let (service, exporter) = archive_tests::service(&archive, 1_000_000);
-        tokio::spawn(watching::run(Arc::clone(&service)));
+        tokio::spawn(observing::run(Arc::clone(&service)));
         archive_tests::import(&service, &exporter, &messages[..=index]);
         let address = start(&service).await;
         let mut live = Reader::open(&address, is_socket, hash, "").await;

@@ -458,7 +458,11 @@ async fn metrics(context: &HttpContext) -> HttpResponse {
     family(&mut text, "buffered_bytes", "gauge", "Bytes that count towards --max-buffered");
     sample(&mut text, "buffered_bytes", "", context.memory.used());
     context.service.failed.text(&mut text);
-    context.service.watching.text(&mut text);
+    let (open, transactions) = context.service.watching.counts();
+    family(&mut text, "watches_open", "gauge", "Transactions watched, counted for each watcher");
+    sample(&mut text, "watches_open", "", open);
+    family(&mut text, "transactions_watched", "gauge", "Transactions that have a watcher");
+    sample(&mut text, "transactions_watched", "", transactions);
     if let Some(archive) = context.service.archive() {
         archive.text(&mut text);
     }

@@ -11,6 +11,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use milepost::endpoint::Response;
+use milepost::endpoint::WatchTarget;
 use milepost::primitives::CryptoHash;
 use milepost::rpc::{RequestId, RpcError};
 use milepost::{Error, ErrorKind};
@@ -20,7 +21,6 @@ use super::client::Client;
 use super::event_source::{Event, EventOptions, EventSource, Next, member_error, state_id};
 use super::events::MAX_HASHES;
 use crate::service::Service;
-use crate::watching::Target;
 
 /// Maximum number of subscriptions of a connection
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
@@ -69,7 +69,7 @@ impl Subscriptions {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
             return Err(RpcError::Unavailable { message, unreached: None });
         }
-        let source = EventSource::new(&self.service, &self.client, targets, options);
+        let source = EventSource::new(&self.service, &self.client, &targets, options);
         let source = source.map_err(|refused| {
             let message = refused.to_string();
             RpcError::Unavailable { message, unreached: None }
@@ -121,7 +121,7 @@ fn notification(number: u64, event: &Event) -> String {
 }
 
 /// The transactions and the options of a subscription
-fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOptions), Error> {
+fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<WatchTarget>, EventOptions), Error> {
     let list = params.get("tx_hashes").and_then(Value::as_array).map(Vec::as_slice);
     let list = list.filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| member_error("tx_hashes", "expected a list of hashes"))?;
@@ -143,7 +143,7 @@ fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOption
             height.as_u64().ok_or_else(|| member_error("min_height", "expected a height"))?
         }
     };
-    let mut targets: Vec<Target> = Vec::with_capacity(list.len());
+    let mut targets: Vec<WatchTarget> = Vec::with_capacity(list.len());
     for (index, hash) in list.iter().enumerate() {
         let path = || format!("tx_hashes[{index}]");
         let text = hash.as_str().ok_or_else(|| member_error(path(), "expected a string"))?;
@@ -158,7 +158,7 @@ fn parse(params: &Value, max_wait: Duration) -> Result<(Vec<Target>, EventOption
                     return Err(member_error(path, "expected a string"));
                 }
             };
-            targets.push(Target { hash, last_id, min_height });
+            targets.push(WatchTarget { hash, last_id, min_height });
         }
     }
     let text = |name: &str| match params.get(name) {

@@ -39,7 +39,7 @@ use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::{waiting, watching};
+use crate::{observing, waiting};
 
 /// How long a server may take to stop: as long as it waits for clients that do not read
 const MAX_STOP: Duration = Duration::from_secs(40);
@@ -337,7 +337,7 @@ impl Host {
         };
         let others = [
             tokio::spawn(waiting::run_timeouts(Arc::clone(&service))),
-            tokio::spawn(watching::run(Arc::clone(&service))),
+            tokio::spawn(observing::run(Arc::clone(&service))),
         ];
         let (connections, entrance) = mpsc::unbounded_channel();
         let served = http::serve(
