@@ -4,7 +4,7 @@
 //! a call returns the requests that it woke, and they run without the lock, on snapshots of the
 //! store. No wake-up is lost, because a block is committed before its changes are handed in, and a
 //! request is handed in after it was evaluated, with the generation that it read: whichever comes
-//! second sees the first. `tests/wait_handshake.rs` checks every interleaving of this file.
+//! second sees the first. `tests/interleavings` checks every interleaving of this file.
 
 use milepost::endpoint::{Endpoint, Evaluation, Output};
 

@@ -1,102 +1,21 @@
-//! Every interleaving of the handshake between requests and commits.
+//! The handshake between requests and commits.
 //!
-//! The source file of the shared endpoint is compiled here with the locks of the model checker
-//! loom, which runs each test for every order of lock acquisitions. Requests are evaluated by the
-//! engine. The store is the number of blocks that are committed; a snapshot of it is the state of a
-//! practice chain with so many blocks. Checked is that each request is answered once.
-
-#![expect(unused_crate_dependencies, reason = "a test target of its own, which needs only some")]
+//! Requests are evaluated by the engine. The store is the number of blocks that are committed; a
+//! snapshot of it is the state of a practice chain with so many blocks. Checked is that each request
+//! is answered once.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, OnceLock};
 
 use loom::sync::{Arc, Mutex};
-use loom::thread;
 use milepost::Error;
 use milepost::endpoint::{Endpoint, Engine, PendingRequest, RequestState, WaitConfig};
-use milepost::import::{ChainUpdate, ImportSettings};
-use milepost::status::WaitCondition;
-use milepost::storage::{Key, MemoryStorage, Row, Snapshot, Table};
+use milepost::storage::{Key, Row, Snapshot, Table};
 use milepost::waiting::RequestHandle;
-use milepost_practice::{Practice, Settings};
 
-use shared_endpoint::{Outputs, SharedEndpoint};
-
-#[path = "../src/shared_endpoint.rs"]
-mod shared_endpoint;
-
-mod sync {
-    pub(crate) use std::sync::PoisonError;
-
-    pub(crate) use loom::sync::Mutex;
-}
-
-/// Three successive states of a chain, and requests about it
-struct Chain {
-    states: [MemoryStorage; 3],
-    /// What leads from each state to the next
-    updates: [ChainUpdate; 2],
-    /// Requests whose milestone the second of the two blocks reaches, and the first
-    requests: [String; 2],
-    /// A request that the first block wakes, and whose milestone the second reaches
-    woken_twice: String,
-}
-
-static CHAIN: LazyLock<Chain> = LazyLock::new(|| {
-    let mut practice = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
-    let mut storage = MemoryStorage::new();
-    let (mut states, mut updates, mut requests) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..16 {
-        let message = practice.next_message();
-        let settings = ImportSettings::default();
-        let imported = Engine::default().import_block(&message.json, &settings, &mut storage);
-        updates.push(imported.expect("the block is valid").chain_update);
-        states.push(storage.clone());
-        for transaction in message.transactions {
-            let request = |milestone| {
-                format!(
-                    r#"{{"method":"tx","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"{milestone}"}}}}"#,
-                    transaction.hash, transaction.signer_id
-                )
-            };
-            requests.extend(["INCLUDED", "EXECUTED_OPTIMISTIC"].map(request));
-        }
-    }
-    // The first three states between which such requests are.
-    let mut windows = states.windows(3).zip(updates[1..].windows(2));
-    let chain = windows.find_map(|(states, updates)| {
-        let [before, between, after] = states else { return None };
-        let find = |is_wanted: &dyn Fn([Option<WaitCondition>; 3]) -> bool| {
-            let conditions = |request: &str| {
-                [before, between, after].map(|state| Some(pending(request, state)?.condition()))
-            };
-            requests.iter().find(|request| is_wanted(conditions(request))).cloned()
-        };
-        Some(Chain {
-            requests: [
-                find(&|[first, second, third]| {
-                    first.is_some() && first == second && third.is_none()
-                })?,
-                find(&|[first, second, _]| first.is_some() && second.is_none())?,
-            ],
-            woken_twice: find(&|[first, second, third]| {
-                first.is_some() && second.is_some() && first != second && third.is_none()
-            })?,
-            states: [before, between, after].map(MemoryStorage::clone),
-            updates: [updates.first()?.clone(), updates.last()?.clone()],
-        })
-    });
-    chain.expect("a practice chain has such blocks")
-});
-
-/// The request, if it is pending in this state
-fn pending(request: &str, snapshot: &impl Snapshot) -> Option<PendingRequest> {
-    let engine = Engine::default();
-    match engine.respond(engine.parse(request.as_bytes(), None), snapshot) {
-        RequestState::Ready(_) => None,
-        RequestState::Pending(pending) => Some(pending),
-    }
-}
+use crate::chain::{CHAIN, pending};
+use crate::shared_endpoint::{Outputs, SharedEndpoint};
+use crate::{model, spawn};
 
 /// Which states a query reads
 #[derive(Clone, Copy)]
@@ -204,19 +123,6 @@ impl Service {
         };
         self.evaluate(self.endpoint.call(|endpoint| endpoint.handle_chain_update(update)).1);
     }
-}
-
-/// Size of the stack of a modelled thread, in words: evaluating a request without optimization
-/// takes more than the 32 KiB that loom gives
-const STACK: usize = 32 << 10;
-
-/// Runs a model, whose first thread has such a stack as well
-fn model(run: impl Fn() + Copy + Send + Sync + 'static) {
-    loom::model(move || spawn(run).join().unwrap());
-}
-
-fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
-    thread::Builder::new().stack_size(STACK).spawn(run).unwrap()
 }
 
 /// Sends two requests while two blocks are committed, each of which answers one of them; some
