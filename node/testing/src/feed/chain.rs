@@ -121,13 +121,14 @@ impl FeedChain {
 
     /// A message with its changes of the state
     pub(crate) fn whole(&self, text: &Arc<Vec<u8>>) -> Arc<Vec<u8>> {
+        if self.changes.is_empty() {
+            return Arc::clone(text);
+        }
         let empty = b"\"state_changes\":[";
         let place = text.windows(empty.len()).position(|window| window == empty);
         match place.map(|place| text.split_at(place + empty.len())) {
-            Some((before, after)) if !self.changes.is_empty() => {
-                Arc::new([before, self.changes.as_bytes(), after].concat())
-            }
-            _ => Arc::clone(text),
+            Some((before, after)) => Arc::new([before, self.changes.as_bytes(), after].concat()),
+            None => Arc::clone(text),
         }
     }
 
