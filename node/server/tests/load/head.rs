@@ -29,7 +29,7 @@ const LATENCY: Duration = Duration::from_millis(300);
 const BUDGET: f64 = 170.0;
 const SAMPLE_PAUSE: Duration = Duration::from_millis(100);
 
-/// At the head within this time with archives, from `BEHIND` heights behind
+/// At the head within this time with archives, from 2,000 heights behind
 const MAX_ARRIVAL: Duration = Duration::from_secs(180);
 /// Share of the budget that is used without archives
 const MIN_BUDGET_SHARE: f64 = 0.95;
@@ -38,7 +38,7 @@ const MAX_ESTIMATE_ERROR: f64 = 0.2;
 /// How many of the faults of the test feed there are, in percent: with all of them, one request in
 /// six has one
 const FAULTS_PERCENT: u64 = 20;
-/// Heights behind in 99 % of samples, of a feed without faults and of one with them
+/// Blocks behind in 99 % of samples, of a feed without faults and of one with them
 const MAX_BEHIND: u64 = 2;
 const MAX_BEHIND_WITH_FAULTS: u64 = 8;
 /// Share of the blocks that a node can serve one at a time
@@ -125,10 +125,10 @@ impl Followed {
         self.server.get("/status").json()["head"]["height"].as_u64().unwrap_or_default()
     }
 
-    /// Number of heights between the newest block of the feed and that of the server
+    /// Number of blocks that the feed has above the head of the server; a height without a block
+    /// is none
     fn behind(&self) -> u64 {
-        let head = self.head();
-        self.feed.feed().last(false).unwrap_or_default().saturating_sub(head)
+        self.feed.feed().blocks_above(self.head())
     }
 
     /// Waits for the first block
@@ -142,7 +142,7 @@ impl Followed {
     fn arrive(&self, limit: Duration) -> Duration {
         while self.behind() > MAX_BEHIND {
             let elapsed = self.start.elapsed();
-            assert!(elapsed < limit, "{} heights behind after {elapsed:?}", self.behind());
+            assert!(elapsed < limit, "{} blocks behind after {elapsed:?}", self.behind());
             thread::sleep(SAMPLE_PAUSE);
         }
         self.start.elapsed()
@@ -181,7 +181,7 @@ fn at_head(scale: Scale, name: &str, followed: &Followed, max_behind: u64) -> St
     let samples = followed.samples(scale.at_head);
     let [half, most, all] = [0.5, 0.99, 1.0].map(|share| quantile(&samples, share));
     let figures = format!(
-        "{name}: {} samples, {half} heights behind in half, {most} in 99 %, {all} at most; mean delay {:.2} s",
+        "{name}: {} samples, {half} blocks behind in half, {most} in 99 %, {all} at most; mean delay {:.2} s",
         samples.len(),
         followed.mean_delay()
     );
@@ -220,7 +220,7 @@ fn without_archives(scale: Scale, folder: &Path) -> Vec<String> {
     let said = log.lines().rev().find_map(|line| line.strip_suffix(" to go"));
     let said = said.and_then(|line| minutes_of(line.rsplit(", ").next()?));
     let figures = format!(
-        "without archives: {:.1} % of the budget, from {behind} to {left} heights behind in {minutes:.1} minutes; {to_go:.1} to go, the log says {said:?}",
+        "without archives: {:.1} % of the budget, from {behind} to {left} blocks behind in {minutes:.1} minutes; {to_go:.1} to go, the log says {said:?}",
         100.0 * share
     );
     if scale.is_long {

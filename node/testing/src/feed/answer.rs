@@ -183,6 +183,12 @@ impl Feed {
         self.state().chain.last(is_final)
     }
 
+    /// Number of blocks above a height on the optimistic stream, by now
+    pub fn blocks_above(&self, height: u64) -> u64 {
+        self.advance();
+        self.state().chain.blocks_above(height)
+    }
+
     /// The response to a GET of this path, with or without a query
     pub async fn respond(
         &self,

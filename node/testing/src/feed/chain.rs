@@ -109,6 +109,11 @@ impl FeedChain {
         self.stream(is_final).last_key_value().map(|(height, _)| *height)
     }
 
+    /// Number of blocks above a height on the optimistic stream
+    pub fn blocks_above(&self, height: u64) -> u64 {
+        self.optimistic.range(height + 1..).count() as u64
+    }
+
     /// The lowest height that is served
     pub const fn first(&self) -> u64 {
         self.first
