@@ -42,7 +42,7 @@ pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedProof, ArchivedReceipt};
 pub use removal::{ArchivedRow, Removal};
 pub use with_archive::WithArchive;
-pub use writer::{ArchiveWriter, copy};
+pub use writer::{ArchiveWrite, ArchiveWriter, copy};
 
 /// The format version of the rows that this release writes: their first byte
 ///

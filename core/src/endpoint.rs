@@ -8,6 +8,10 @@
 
 #[cfg(test)]
 mod adversarial_tests;
+#[cfg(feature = "archive")]
+mod archive_exporter;
+#[cfg(all(test, feature = "archive"))]
+mod archive_exporter_tests;
 #[cfg(all(test, feature = "archive"))]
 mod archive_tests;
 #[cfg(all(test, feature = "archive"))]
@@ -23,6 +27,8 @@ mod engine;
 #[cfg(all(test, feature = "archive", feature = "watch"))]
 mod engine_tests;
 mod evaluation;
+#[cfg(feature = "archive")]
+mod exports;
 mod fast_path;
 #[cfg(all(test, feature = "archive"))]
 mod finality_tests;
@@ -66,6 +72,8 @@ mod watch_tests;
 #[cfg(feature = "watch")]
 mod watches;
 
+#[cfg(feature = "archive")]
+pub use archive_exporter::{ArchiveExporter, ArchiveStatus, ExportAnswer, ExportStep};
 pub use buffers::Buffers;
 pub use chain::{ChainQuery, ChainStatus};
 pub use end_reason::EndReason;

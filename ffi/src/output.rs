@@ -123,7 +123,7 @@ impl BorrowedOutput {
     ///
     /// # Errors
     ///
-    /// An output that is not for hosts in C: the endpoint evaluates all requests.
+    /// An output that is not for hosts in C: the endpoint evaluates all requests, and has no archive.
     pub(crate) fn convert(&mut self, output: Output) -> Result<milepost_output, CallError> {
         let mut converted = milepost_output {
             size: size_of::<milepost_output>(),
@@ -199,8 +199,8 @@ impl BorrowedOutput {
                 converted.error = handle::create(error);
                 (MILEPOST_OUTPUT_FAILED, handle)
             }
-            Output::Wakeup { .. } => {
-                return Err(CallError::usage("a request is not evaluated by the endpoint"));
+            Output::Wakeup { .. } | Output::Write { .. } | Output::Scan { .. } => {
+                return Err(CallError::usage("no such output is for hosts in C"));
             }
         };
         Ok(milepost_output { kind, handle: handle.to_bits(), ..converted })

@@ -2,6 +2,7 @@
 //!
 //! JavaScript checks what callers pass, so that the module has no texts of these errors.
 
+use milepost::archive::WriterId;
 use milepost::config::TrackedShards;
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{FinalityRule, ImportSettings, Retention};
@@ -17,8 +18,9 @@ pub struct Config {
     pub(crate) settings: Settings,
     pub(crate) import_settings: ImportSettings,
     pub(crate) wait_config: WaitConfig,
-    /// Maximum number of blocks that the storage keeps for the archive, if there is one
-    pub(crate) archive_backlog: Option<u64>,
+    /// Maximum number of blocks that the storage keeps for the archive, if there is one, and the id
+    /// of a new writer
+    pub(crate) archive: Option<(u64, Option<WriterId>)>,
 }
 
 impl Default for Config {
@@ -36,7 +38,7 @@ impl Config {
             settings: Settings::default(),
             import_settings: ImportSettings::default(),
             wait_config: WaitConfig::default(),
-            archive_backlog: None,
+            archive: None,
         }
     }
 

@@ -6,18 +6,17 @@
 
 use milepost::config::ConfigScope;
 use milepost::endpoint::{
-    Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState, Response,
-    ResponseBody, WaitMode,
+    ArchiveExporter, Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState,
+    Response, ResponseBody, WaitMode,
 };
 use milepost::import::ImportSettings;
 use milepost::rpc::{Request, ResponseKind, RpcError};
 use milepost::status::LastSeen;
-use milepost::storage::{MemoryStorage, Row, Storage as _};
+use milepost::storage::{Key, MemoryStorage, Row, Storage as _};
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::archive::EndpointArchive;
 use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer, kind_of_number};
 use crate::{Config, EngineError, json, packed_rows};
 
@@ -29,8 +28,6 @@ pub struct Endpoint {
     import_settings: ImportSettings,
     /// `None` over a storage of the host
     storage: Option<MemoryStorage>,
-    /// `None` without an archive of the host
-    pub(crate) archive: Option<EndpointArchive>,
     request: RequestBuffer,
     response: ResponseBuffer,
     /// Of the operation that was handed in last, or that the last output is about
@@ -38,6 +35,10 @@ pub struct Endpoint {
     output: Output,
     /// Rows that are handed in next
     pub(crate) rows: Vec<Option<Row>>,
+    /// Rows that the archive has for a key whose row is served next
+    pub(crate) versions: Vec<Row>,
+    /// A page of the archive that is handed in next
+    pub(crate) page: Vec<(Key, Row)>,
     /// Parsed requests of which the host answers calls, by their slots
     parsed: Vec<Option<Request>>,
 }
@@ -60,6 +61,15 @@ pub enum OutputKind {
     NeedRows,
     /// Changes, in [`Endpoint::packed_rows`], to be committed
     Commit,
+    /// Rows, in [`Endpoint::packed_rows`], that the archive is to have;
+    /// [`Endpoint::handle_commit_result`] takes whether they are durable
+    Put,
+    /// Rows, in [`Endpoint::packed_rows`], that are to replace those of their keys in the archive;
+    /// [`Endpoint::handle_commit_result`] takes whether they are durable
+    Replace,
+    /// A page of the archive is needed, by [`Endpoint::handle_page`]: [`Endpoint::packed_rows`] is
+    /// the key after which it starts, or the number of the table
+    Scan,
     /// An operation other than a request has ended: [`Endpoint::take_completion`]
     Completed,
 }
@@ -75,18 +85,22 @@ impl Endpoint {
     /// An endpoint without pending requests, and without blocks if its storage is in memory
     #[wasm_bindgen(constructor)]
     pub fn new(config: &Config, in_memory: bool) -> Self {
+        let mut inner = Inner::new(Engine::new(config.settings), config.wait_config);
+        if let Some((max_blocks, writer)) = config.archive {
+            let exporter = ArchiveExporter::new(max_blocks, writer);
+            inner = inner.with_archive(exporter.with_retention(config.import_settings.retention));
+        }
         Self {
-            inner: Inner::new(Engine::new(config.settings), config.wait_config),
+            inner,
             import_settings: config.import_settings,
-            archive: config
-                .archive_backlog
-                .map(|blocks| EndpointArchive::new(blocks, config.import_settings.retention)),
             storage: in_memory.then(MemoryStorage::new),
             request: RequestBuffer::default(),
             response: ResponseBuffer::default(),
             handle: RequestHandle::from_bits(0),
             output: Output::Timeout(None),
             rows: Vec::new(),
+            versions: Vec::new(),
+            page: Vec::new(),
             parsed: Vec::new(),
         }
     }
@@ -191,12 +205,7 @@ impl Endpoint {
     /// What is wrong with the message by itself, and where.
     pub fn handle_block(&mut self, message: &[u8]) -> Result<u64, EngineError> {
         panic_on_request(message);
-        let settings = self.import_settings;
-        let settings = match &self.archive {
-            Some(archive) => archive.import_settings(settings),
-            None => settings,
-        };
-        Ok(self.inner.handle_block(message, &settings)?.to_bits())
+        Ok(self.inner.handle_block(message, &self.import_settings)?.to_bits())
     }
 
     /// Puts a configuration in force in the epoch with this id, or from the height on if there is
@@ -323,6 +332,10 @@ impl Endpoint {
             Output::NeedRows { handle, is_first: true, .. } => (OutputKind::NeedFirstRows, handle),
             Output::NeedRows { handle, .. } => (OutputKind::NeedRows, handle),
             Output::Commit { handle, .. } => (OutputKind::Commit, handle),
+            Output::Write { handle, write } => {
+                (if write.replaces { OutputKind::Replace } else { OutputKind::Put }, handle)
+            }
+            Output::Scan { handle, .. } => (OutputKind::Scan, handle),
             Output::Completed { handle, .. } => (OutputKind::Completed, handle),
             // Over a storage of the host the endpoint evaluates all requests, so none is woken
             // outside of it. Nothing is watched here: the high-level API observes after each block.
@@ -339,13 +352,20 @@ impl Endpoint {
         self.handle.to_bits()
     }
 
-    /// The keys or changes of the last output, encoded as in `packed_rows`
-    pub fn packed_rows(&self) -> Vec<u8> {
-        match &self.output {
+    /// The keys, changes or rows of the last output, encoded as in `packed_rows`
+    ///
+    /// # Errors
+    ///
+    /// A row for the archive is no envelope.
+    pub fn packed_rows(&self) -> Result<Vec<u8>, EngineError> {
+        Ok(match &self.output {
             Output::NeedRows { keys, .. } => packed_rows::encode_keys(keys),
             Output::Commit { batch, .. } => packed_rows::encode_changes(batch),
+            Output::Write { write, .. } => packed_rows::encode_archive_rows(&write.rows)?,
+            Output::Scan { after: Some(after), .. } => after.as_bytes().to_vec(),
+            Output::Scan { table, .. } => [table.number()].into(),
             _ => Vec::new(),
-        }
+        })
     }
 
     /// The next event of a watch, as JSON text, once its observation is the last output; empty if
@@ -377,24 +397,8 @@ impl Endpoint {
     pub fn take_completion(&mut self) -> Result<String, EngineError> {
         match core::mem::replace(&mut self.output, Output::Timeout(None)) {
             Output::Completed { result, .. } => Ok(match result? {
-                Completion::Block(summary) => {
-                    if let Some(archive) = &mut self.archive {
-                        archive.evicted_blocks += summary.evicted_blocks;
-                    }
-                    json::import_summary(&summary)
-                }
-                Completion::Chain(chain) => {
-                    if let (Some(archive), Some(earliest)) = (&mut self.archive, chain.earliest) {
-                        archive.handle_chain(earliest.height, chain.head);
-                        self.inner.set_archive_lookup(archive.lookup());
-                    }
-                    json::chain_status(&chain)
-                }
-                Completion::Export(Some(export)) => {
-                    let transactions = export.transactions;
-                    self.archive()?.handle_export(*export)?;
-                    transactions.to_string()
-                }
+                Completion::Block(summary) => json::import_summary(&summary),
+                Completion::Chain(chain) => json::chain_status(&chain),
                 _ => "null".to_owned(),
             }),
             _ => Err(EngineError::usage("no operation was completed")),
@@ -403,7 +407,7 @@ impl Endpoint {
 }
 
 /// Whether the host's storage did what it was asked for
-fn storage_result(failure: Option<String>) -> Result<(), Error> {
+pub(crate) fn storage_result(failure: Option<String>) -> Result<(), Error> {
     failure.map_or(Ok(()), |reason| Err(Error::new(ErrorKind::Storage, reason)))
 }
 

@@ -163,7 +163,7 @@ impl Object {
         self.json(name, &write(text));
     }
 
-    fn optional_text(&mut self, name: &str, text: Option<&str>) {
+    pub(crate) fn optional_text(&mut self, name: &str, text: Option<&str>) {
         match text {
             Some(text) => self.text(name, text),
             None => self.json(name, "null"),

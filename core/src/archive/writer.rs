@@ -51,9 +51,13 @@ impl ArchiveWriter {
     ///
     /// Those of the archive, or a corrupt row.
     pub fn open(id: WriterId, archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
-        let progress = WriterProgress::read(id, archive)?;
+        WriterProgress::read(id, archive).map(|progress| Self::resume(id, progress))
+    }
+
+    /// A writer that continues after these heights
+    pub(crate) const fn resume(id: WriterId, progress: WriterProgress) -> Self {
         let until = BlockHeight::MAX;
-        Ok(Self { id, progress, ordinal: None, config: None, epoch_id: None, until })
+        Self { id, progress, ordinal: None, config: None, epoch_id: None, until }
     }
 
     /// This writer, which exports no block above this height
@@ -95,15 +99,27 @@ impl ArchiveWriter {
     ///
     /// Those of the archive. The writer is unchanged then, and exports the same again.
     pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-        let Export { rows, heights, open, ordinal, config, epoch_id, .. } = export;
-        put_in_parts(&rows, archive)?;
+        let (writes, next) = self.writes(export);
+        writes.iter().try_for_each(|write| write.run(archive))?;
+        *self = next;
+        Ok(())
+    }
+
+    /// The writes that put the rows of an export and then the progress of the writer, and the
+    /// writer when all of them are done
+    pub(crate) fn writes(&self, export: Export) -> (Vec<ArchiveWrite>, Self) {
+        let Export { mut rows, heights, open, ordinal, config, epoch_id, .. } = export;
+        let mut writes = Vec::new();
+        while !rows.is_empty() {
+            let rest = rows.split_off(part_len(&rows));
+            writes.push(ArchiveWrite { rows, replaces: false });
+            rows = rest;
+        }
         let mut progress = WriterProgress { heights: self.progress.heights.clone(), open };
         progress.heights.extend(&heights);
-        let row = progress.encode(self.id);
-        archive.replace_many(&[(WriterProgress::key(self.id), row)])?;
-        self.progress = progress;
-        (self.ordinal, self.config, self.epoch_id) = (Some(ordinal), config, epoch_id);
-        Ok(())
+        let row = (WriterProgress::key(self.id), progress.encode(self.id));
+        writes.push(ArchiveWrite { rows: [row].into(), replaces: true });
+        (writes, Self { progress, ordinal: Some(ordinal), config, epoch_id, ..*self })
     }
 
     /// Removes the heights below this one from the progress of all writers, before a [`Removal`]
@@ -137,19 +153,39 @@ impl ArchiveWriter {
     }
 }
 
-/// Puts rows in calls of a few MiB each
-fn put_in_parts(mut rows: &[(Key, Row)], archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-    while !rows.is_empty() {
-        let mut bytes = 0;
-        let fits = |(_, row): &&(Key, Row)| {
-            bytes += row.len();
-            bytes <= MAX_PUT_BYTES
-        };
-        let (part, rest) = rows.split_at(rows.iter().take_while(fits).count().max(1));
-        archive.put_many(part)?;
-        rows = rest;
+/// A call of an archive that writes rows
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "what the two functions of an archive take")]
+pub struct ArchiveWrite {
+    /// The rows
+    pub rows: Vec<(Key, Row)>,
+    /// Whether they [replace](Archive::replace_many) what their keys hold, or are
+    /// [put](Archive::put_many)
+    pub replaces: bool,
+}
+
+impl ArchiveWrite {
+    /// Does the call
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive.
+    pub fn run(&self, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
+        match self.replaces {
+            true => archive.replace_many(&self.rows),
+            false => archive.put_many(&self.rows),
+        }
     }
-    Ok(())
+}
+
+/// Number of the first of these rows that are put in one call: a few MiB, and at least one
+fn part_len(rows: &[(Key, Row)]) -> usize {
+    let mut bytes = 0;
+    let fits = |(_, row): &&(Key, Row)| {
+        bytes += row.len();
+        bytes <= MAX_PUT_BYTES
+    };
+    rows.iter().take_while(fits).count().max(1)
 }
 
 impl WriterProgress {
@@ -211,7 +247,12 @@ pub fn copy(
             from.scan(table, after.as_ref(), PAGE, &mut rows)?;
             let Some((last, _)) = rows.last() else { break };
             after = Some(*last);
-            put_in_parts(&rows, to)?;
+            let mut rest = &rows[..];
+            while !rest.is_empty() {
+                let (part, others) = rest.split_at(part_len(rest));
+                to.put_many(part)?;
+                rest = others;
+            }
             count += rows.len() as u64;
             copied(count);
         }

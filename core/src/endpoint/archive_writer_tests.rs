@@ -16,7 +16,7 @@ use crate::archive::{
     Archive, ArchiveLookup, ArchiveWriter, MemoryArchive, Removal, WithArchive, WriterId,
     WriterProgress, copy,
 };
-use crate::import::{ArchiveFloor, ImportSettings, Retention};
+use crate::import::{ImportSettings, Retention};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::FinalizedTransaction;
 use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Table, run};
@@ -73,49 +73,38 @@ impl Archive for Unreliable<'_> {
     }
 }
 
-/// A server: a storage of a few blocks, and maybe a writer
+/// A server: a storage of a few blocks, and an exporter that may have a writer
 struct Server {
     storage: MemoryStorage,
-    writer: Option<ArchiveWriter>,
-    floor: BlockHeight,
-    max_blocks: u64,
-    shed: u64,
+    exporter: ArchiveExporter,
 }
 
 impl Server {
-    fn new(writer: Option<u64>, archive: &MemoryArchive) -> Self {
-        let writer = writer.map(|id| ArchiveWriter::open(WriterId(id), archive).unwrap());
-        Self { storage: MemoryStorage::new(), writer, floor: 0, max_blocks: 1_000, shed: 0 }
+    const RETENTION: Retention = Retention::Blocks(6);
+
+    fn new(writer: Option<u64>, max_blocks: u64) -> Self {
+        let exporter = Self::exporter(writer, max_blocks);
+        Self { storage: MemoryStorage::new(), exporter }
+    }
+
+    fn exporter(writer: Option<u64>, max_blocks: u64) -> ArchiveExporter {
+        ArchiveExporter::new(max_blocks, writer.map(WriterId)).with_retention(Self::RETENTION)
     }
 
     /// Imports a block; whether it was taken
     fn import(&mut self, message: &[u8]) -> bool {
-        let floor = ArchiveFloor { height: self.floor, max_blocks: self.max_blocks };
-        let settings = ImportSettings::default()
-            .with_retention(Retention::Blocks(6))
-            .with_archive_floor(floor);
+        let settings = ImportSettings::default().with_retention(Self::RETENTION);
+        let settings = self.exporter.import_settings(settings);
         let summary = Engine::default().import_block(message, &settings, &mut self.storage);
-        self.shed += summary.as_ref().map_or(0, |summary| summary.evicted_blocks);
-        summary.is_ok()
+        summary.map(|summary| self.exporter.handle_import(&summary)).is_ok()
     }
 
-    /// Exports all there is; the process dies when the archive fails
-    fn write(&mut self, archive: &impl Archive) -> Result<(), Error> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        while let Some(export) = run(&mut writer.export(), &self.storage)? {
-            writer.put(export, archive)?;
-        }
-        Ok(())
+    fn export(&mut self, archive: &impl Archive) -> Result<bool, Error> {
+        self.exporter.run(&mut self.storage, archive, false)
     }
 
-    /// Forgets what the writer, or all of them, have archived
-    fn forget(&mut self, archive: &MemoryArchive) {
-        let progress = match &self.writer {
-            Some(writer) => writer.progress().clone(),
-            None => WriterProgress::read_union(archive).unwrap(),
-        };
-        let earliest = Engine::default().chain_status(&self.storage).unwrap().earliest;
-        self.floor = earliest.map_or(0, |earliest| progress.floor(earliest.height));
+    fn evicted(&self) -> u64 {
+        self.exporter.status().evicted_blocks
     }
 
     fn blocks(&self) -> u64 {
@@ -168,14 +157,14 @@ fn chain(seed: u64, blocks: usize) -> (Vec<Vec<u8>>, Vec<CryptoHash>) {
 
 #[test]
 fn a_storage_that_forgets_what_is_archived_answers_as_one_that_keeps_everything() {
-    let (mut forgotten, mut crashes) = (0, 0);
+    let (mut forgotten, mut failures) = (0, 0);
     for seed in 0..3 {
         let mut rng = Rng::new(seed);
         let (messages, transactions) = chain(seed, 70);
         let archive = MemoryArchive::new();
         let mut whole = MemoryStorage::new();
         // Two writers, of which one dies in the middle, and a server that only reads.
-        let mut servers = [Some(1), Some(2), None].map(|writer| Server::new(writer, &archive));
+        let mut servers = [Some(1), Some(2), None].map(|writer| Server::new(writer, 1_000));
         for (number, message) in messages.iter().enumerate() {
             let settings = ImportSettings::default();
             let taken = Engine::default().import_block(message, &settings, &mut whole).is_ok();
@@ -184,17 +173,16 @@ fn a_storage_that_forgets_what_is_archived_answers_as_one_that_keeps_everything(
                     continue;
                 }
                 assert_eq!(server.import(message), taken, "seed {seed}");
-                // Some calls fail, and the process starts again with what is durable.
+                // Some calls fail, after which the process may start again with what is durable.
                 let calls = if rng.one_in(3) { rng.below(30) } else { u64::MAX };
                 let unreliable = Unreliable { archive: &archive, calls: Cell::new(calls) };
-                if server.write(&unreliable).is_err() {
-                    crashes += 1;
-                    let id = server.writer.as_ref().unwrap().id();
-                    server.writer = Some(ArchiveWriter::open(id, &archive).unwrap());
-                    continue;
-                }
-                if rng.one_in(2) {
-                    server.forget(&archive);
+                if server.export(&unreliable).is_err() {
+                    failures += 1;
+                    if rng.one_in(2) {
+                        // The id of a new writer is the one that is stored.
+                        let writer = server.exporter.status().is_written.then_some(9);
+                        server.exporter = Server::exporter(writer, 1_000);
+                    }
                 }
             }
             if number % 10 == 9 {
@@ -203,9 +191,14 @@ fn a_storage_that_forgets_what_is_archived_answers_as_one_that_keeps_everything(
             }
         }
         for server in [&servers[0], &servers[2]] {
-            assert_eq!(server.shed, 0);
+            assert_eq!(server.evicted(), 0);
             assert!(server.blocks() < 40, "{} blocks are kept", server.blocks());
         }
+        let writers: Vec<_> = servers
+            .each_mut()
+            .map(|server| server.exporter.writer_mut().map(|writer| writer.id()))
+            .into();
+        assert_eq!(writers, [Some(WriterId(1)), Some(WriterId(2)), None]);
         // No two writers have put different rows, and a copy answers as well.
         let duplicate = MemoryArchive::new();
         let copied = copy(&archive, &duplicate, |_| {}).unwrap();
@@ -217,7 +210,7 @@ fn a_storage_that_forgets_what_is_archived_answers_as_one_that_keeps_everything(
         assert!(union.gaps(earliest..=*last.end()).is_empty());
         assert_eq!(union.heights.iter().len(), 1, "{}", union.heights);
     }
-    assert!(forgotten > 500 && crashes > 15, "{forgotten} {crashes}");
+    assert!(forgotten > 500 && failures > 15, "{forgotten} {failures}");
 }
 
 #[test]
@@ -259,7 +252,7 @@ fn two_halves_filled_by_two_writers_are_the_whole() {
         };
         assert!(hashes(&one) == hashes(&other), "{}", table.name());
     }
-    let empty = Server::new(None, &halves);
+    let empty = Server::new(None, 1_000);
     let transactions = messages.iter().flat_map(|message| &message.transactions);
     let is_final =
         |hash: &CryptoHash| answer(Engine::default(), *hash, &whole).contains(r#"s":"FINAL""#);
@@ -273,17 +266,15 @@ fn two_halves_filled_by_two_writers_are_the_whole() {
 fn beyond_its_bound_a_storage_sheds_what_is_not_archived_and_counts_it() {
     let archive = MemoryArchive::new();
     let (messages, _) = chain(1, 60);
-    let mut server = Server::new(Some(1), &archive);
-    server.max_blocks = 20;
+    let mut server = Server::new(Some(1), 20);
     for message in &messages {
         server.import(message);
         assert!(server.blocks() <= 20, "{}", server.blocks());
     }
-    assert!(server.shed > 10, "{}", server.shed);
+    let evicted = server.evicted();
+    assert!(evicted > 10, "{evicted}");
     // What is left is archived, and the gap below it is known.
-    server.write(&archive).unwrap();
-    server.forget(&archive);
-    let shed = server.shed;
+    server.export(&archive).unwrap();
     let earliest = Engine::default().chain_status(&server.storage).unwrap().earliest.unwrap();
     let progress = WriterProgress::read(WriterId(1), &archive).unwrap();
     assert!(!progress.gaps(0..=earliest.height - 1).is_empty());
@@ -291,7 +282,7 @@ fn beyond_its_bound_a_storage_sheds_what_is_not_archived_and_counts_it() {
     for message in &messages {
         server.import(message);
     }
-    assert_eq!(server.shed, shed);
+    assert_eq!(server.evicted(), evicted);
 }
 
 #[test]
@@ -311,19 +302,19 @@ fn open_transactions_hold_back_what_is_forgotten() {
 fn heights_that_are_not_kept_are_removed_as_a_whole() {
     let (messages, transactions) = chain(6, 60);
     let (archive, mut whole) = (MemoryArchive::new(), MemoryStorage::new());
-    let mut servers = [1, 2].map(|writer| Server::new(Some(writer), &archive));
+    let mut servers = [1, 2].map(|writer| Server::new(Some(writer), 1_000));
     for message in &messages {
         let _ = Engine::default().import_block(message, &ImportSettings::default(), &mut whole);
         for server in &mut servers {
             server.import(message);
-            server.write(&archive).unwrap();
+            server.export(&archive).unwrap();
         }
     }
     let heights = WriterProgress::read_union(&archive).unwrap().heights;
     let range = heights.iter().next().unwrap();
     let first = (range.start() + range.end()) / 2;
     let all = archive.len();
-    let writer = servers[0].writer.as_mut().unwrap();
+    let writer = servers[0].exporter.writer_mut().unwrap();
     writer.forget_below(first, &archive).unwrap();
     // Of all writers, and durable before a row is removed.
     let kept = WriterProgress::read_union(&archive).unwrap();

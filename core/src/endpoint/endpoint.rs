@@ -10,8 +10,12 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+#[cfg(feature = "archive")]
+use super::ExportAnswer;
 #[cfg(feature = "watch")]
 use super::end_reason::STOPPING;
+#[cfg(feature = "archive")]
+use super::exports::Exports;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
 use super::validity_map::ValidityMap;
@@ -25,7 +29,7 @@ use crate::Error;
 #[cfg(feature = "watch")]
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, ArchiveWriter};
+use crate::archive::ArchiveLookup;
 use crate::config::{ConfigImport, ConfigScope};
 use crate::import::{BlockImport, BlockVerifier, ChainUpdate, ImportSettings, VerifyMode};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -146,7 +150,9 @@ pub struct Endpoint<T = ()> {
     engine: Engine,
     pub(super) wait_config: WaitConfig,
     pub(super) waiters: WaiterMap<Waiting<T>>,
-    operations: Operations<T>,
+    pub(super) operations: Operations<T>,
+    #[cfg(feature = "archive")]
+    pub(super) exports: Exports,
     pub(super) outputs: VecDeque<Output<T>>,
     pub(super) stopping: bool,
     pub(super) validity: ValidityMap,
@@ -178,6 +184,8 @@ impl<T> Endpoint<T> {
             wait_config,
             waiters: WaiterMap::new(wait_config.max_waiting, wait_config.hash_seed),
             operations: Operations::new(),
+            #[cfg(feature = "archive")]
+            exports: Exports::default(),
             outputs: VecDeque::new(),
             stopping: false,
             validity: ValidityMap::new(wait_config.hash_seed),
@@ -284,7 +292,10 @@ impl<T> Endpoint<T> {
         message: &[u8],
         settings: &ImportSettings,
     ) -> Result<RequestHandle, Error> {
-        let import = (self.read_block)(message, *settings)?;
+        let settings = *settings;
+        #[cfg(feature = "archive")]
+        let settings = self.exports.import_settings(settings);
+        let import = (self.read_block)(message, settings)?;
         Ok(self.start(OperationKind::Block(Box::new(import))))
     }
 
@@ -313,27 +324,6 @@ impl<T> Endpoint<T> {
         let isolation = self.engine.settings().isolation;
         let query = OptimisticQuery::new(ChainQuery::new(), isolation);
         self.start(OperationKind::query(query, Completion::Chain))
-    }
-
-    /// When requests that are handed in from now on ask the archive, as
-    /// [`WriterProgress::lookup`](crate::archive::WriterProgress::lookup) says
-    #[cfg(feature = "archive")]
-    pub fn set_archive_lookup(&mut self, lookup: ArchiveLookup) {
-        self.engine = Engine::new(self.engine.settings().with_archive(lookup));
-    }
-
-    /// Asks what is final and not archived by this writer, with rows that the host supplies; ends
-    /// in [`Output::Completed`]
-    ///
-    /// The host then puts it by [`ArchiveWriter::put`]. A reading of the chain's status afterwards
-    /// says from which height on the storage has to keep its blocks: [`WriterProgress::floor`].
-    ///
-    /// [`WriterProgress::floor`]: crate::archive::WriterProgress::floor
-    #[cfg(feature = "archive")]
-    pub fn handle_export_query(&mut self, writer: &ArchiveWriter) -> RequestHandle {
-        let query = OptimisticQuery::new(writer.export(), self.engine.settings().isolation);
-        let complete = |export: Option<_>| Completion::Export(export.map(Box::new));
-        self.start(OperationKind::query(query, complete))
     }
 
     /// Observes a transaction once, with rows that the host supplies, for watchers whose last
@@ -386,6 +376,10 @@ impl<T> Endpoint<T> {
         handle: RequestHandle,
         rows: Result<&[Option<Row>], Error>,
     ) -> Result<(), Error> {
+        #[cfg(feature = "archive")]
+        if self.exports.waits_for_row(handle) {
+            return self.handle_archived_row(rows);
+        }
         match rows {
             Ok(rows) => self.operations.supply_rows(handle, rows),
             Err(error) => {
@@ -398,7 +392,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Takes in whether the batch of an [`Output::Commit`] was committed, and wakes the requests
-    /// that it affects if so
+    /// that it affects if so; or whether the rows of an [`Output::Write`] are durable
     ///
     /// # Errors
     ///
@@ -408,6 +402,11 @@ impl<T> Endpoint<T> {
         handle: RequestHandle,
         result: Result<(), Error>,
     ) -> Result<(), Error> {
+        #[cfg(feature = "archive")]
+        if self.exports.waits_for_write(handle) {
+            self.handle_export_answer(result.map(|()| ExportAnswer::Written));
+            return Ok(());
+        }
         let completion = self.operations.committed(handle)?;
         self.take(handle, Progress::Completed(result.map(|()| completion)));
         Ok(())
@@ -444,8 +443,12 @@ impl<T> Endpoint<T> {
     /// Removes a request whose client went away, or that the host has answered, in O(log
     /// operations), or a watch; returns whether there was one
     ///
-    /// An import is not cancelled: its commit may be in progress.
+    /// An import and an export are not cancelled: their writes may be in progress.
     pub fn cancel(&mut self, handle: RequestHandle) -> bool {
+        #[cfg(feature = "archive")]
+        if self.exports.contains(handle) {
+            return false;
+        }
         #[cfg(feature = "watch")]
         self.watches.remove(handle);
         self.operations.cancel(handle) && self.remove(handle)
@@ -552,6 +555,12 @@ impl<T> Endpoint<T> {
         self.operations.start(handle, OperationKind::Request { query, waits, tag });
     }
 
+    /// Has the engine ask the archive so from now on
+    #[cfg(feature = "archive")]
+    pub(super) fn set_archive_lookup(&mut self, lookup: ArchiveLookup) {
+        self.engine = Engine::new(self.engine.settings().with_archive(lookup));
+    }
+
     /// Starts an operation that is no request
     fn start(&mut self, kind: OperationKind<T>) -> RequestHandle {
         let handle = self.waiters.reserve(None);
@@ -564,11 +573,17 @@ impl<T> Endpoint<T> {
         let output = match progress {
             Progress::NeedRows { keys, is_first } => Output::NeedRows { handle, keys, is_first },
             Progress::Commit(batch) => Output::Commit { handle, batch },
+            #[cfg(feature = "archive")]
+            Progress::Completed(result) if self.exports.contains(handle) => {
+                return self.handle_export_completion(result);
+            }
             Progress::Completed(result) => {
                 self.waiters.remove(handle);
                 #[cfg(feature = "watch")]
                 let Some(result) = self.watches.handle_observation(handle, result) else { return };
                 if let Ok(Completion::Block(summary)) = &result {
+                    #[cfg(feature = "archive")]
+                    self.exports.handle_import(summary);
                     self.handle_chain_update(&summary.chain_update);
                 }
                 Output::Completed { handle, result }

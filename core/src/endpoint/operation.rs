@@ -43,6 +43,9 @@ pub(super) enum OperationKind<T> {
     },
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
+    /// Changes of an export
+    #[cfg(feature = "archive")]
+    Commit(Batch),
     Query(Box<dyn CompletingQuery>),
     /// Its batch was handed out
     Committing(Box<Completion>),
@@ -96,7 +99,12 @@ impl<T> Operations<T> {
 
     /// Starts an operation; an import starts after those before it
     pub(super) fn start(&mut self, handle: RequestHandle, kind: OperationKind<T>) {
-        let is_import = matches!(kind, OperationKind::Block(_) | OperationKind::Config(_));
+        let is_import = match kind {
+            OperationKind::Block(_) | OperationKind::Config(_) => true,
+            #[cfg(feature = "archive")]
+            OperationKind::Commit(_) => true,
+            _ => false,
+        };
         if is_import {
             self.imports.push_back(handle);
         }
@@ -169,7 +177,7 @@ impl<T> Operations<T> {
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
             OperationKind::Query(query) => query.supply_rows(rows)?,
-            OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
+            _ => return Err(needs_no_rows(handle)),
         }
         operation.awaits_rows = false;
         self.runnable.push_back(handle);
@@ -309,6 +317,8 @@ impl<T> OperationKind<T> {
                 let type_mismatches = query.type_mismatches().clone();
                 step(&mut **query, |batch| Poll::Commit(batch, Completion::Config(type_mismatches)))
             }
+            #[cfg(feature = "archive")]
+            Self::Commit(batch) => Ok(Poll::Commit(core::mem::take(batch), Completion::Exported)),
             Self::Query(query) => query.poll(),
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))

@@ -11,10 +11,12 @@ use alloc::vec::Vec;
 use super::{ChainStatus, Evaluation, Response, WatchEvent};
 use crate::Error;
 #[cfg(feature = "archive")]
-use crate::archive::Export;
+use crate::archive::{ArchiveWrite, Export};
 use crate::import::ImportSummary;
 use crate::proof::AnswerProof;
 use crate::status::Observation;
+#[cfg(feature = "archive")]
+use crate::storage::Table;
 use crate::storage::{Batch, Key};
 use crate::views::TypeMismatches;
 use crate::waiting::RequestHandle;
@@ -62,6 +64,28 @@ pub enum Output<T = ()> {
         /// All its changes
         batch: Batch,
     },
+    /// Rows of an archive are to be put or to replace others; whether they are durable goes to
+    /// [`Endpoint::handle_commit_result`](super::Endpoint::handle_commit_result)
+    #[cfg(feature = "archive")]
+    Write {
+        /// The export
+        handle: RequestHandle,
+        /// The rows
+        write: ArchiveWrite,
+    },
+    /// An export needs about `limit` rows of a table of the archive, those after the key `after`,
+    /// by [`Endpoint::handle_page`](super::Endpoint::handle_page)
+    #[cfg(feature = "archive")]
+    Scan {
+        /// The export
+        handle: RequestHandle,
+        /// The table
+        table: Table,
+        /// The last key of the page before
+        after: Option<Key>,
+        /// Number of rows
+        limit: usize,
+    },
     /// An operation other than a request has ended
     Completed {
         /// The operation
@@ -107,9 +131,12 @@ pub enum Completion {
     Config(TypeMismatches),
     /// The state of the chain in the storage
     Chain(ChainStatus),
-    /// What the storage gives to an archive; `None` if there is nothing new
+    /// What the storage gives to an archive, for the endpoint's exporter: no output has it
     #[cfg(feature = "archive")]
     Export(Option<Box<Export>>),
+    /// What is final was exported, and what the storage may forget is known
+    #[cfg(feature = "archive")]
+    Exported,
     /// A state of a transaction
     Observation(Arc<Observation>),
     /// The proof of an answer; `None` if no stored block confirms an outcome

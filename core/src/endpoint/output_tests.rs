@@ -151,34 +151,6 @@ fn a_block_that_overtakes_an_evaluation_is_not_missed() {
     assert_eq!((host.pending.len(), host.endpoint.pending_count()), (0, 0));
 }
 
-#[cfg(feature = "archive")]
-#[test]
-fn an_export_is_what_the_writer_exports_over_the_same_rows() {
-    use crate::archive::{ArchiveWriter, MemoryArchive, WriterId};
-
-    let (mut host, rng, archive) =
-        (host(WaitConfig::default()), &mut Rng::new(3), MemoryArchive::new());
-    let mut writer = ArchiveWriter::open(WriterId(7), &archive).unwrap();
-    let mut exported = 0;
-    for block in blocks() {
-        handle_block(&mut host, &block);
-        host.run(rng);
-        loop {
-            let expected = crate::storage::run(&mut writer.export(), &host.storage).unwrap();
-            let handle = host.endpoint.handle_export_query(&writer);
-            host.run(rng);
-            let Some((completed, Ok(Completion::Export(export)))) = host.completed.pop() else {
-                panic!("the export has not completed")
-            };
-            assert_eq!((completed, export.as_deref()), (handle, expected.as_ref()));
-            let Some(export) = export else { break };
-            exported += export.transactions;
-            writer.put(*export, &archive).unwrap();
-        }
-    }
-    assert!(exported > 0, "nothing has become final");
-}
-
 #[test]
 fn rows_that_cannot_be_supplied_end_the_operation() {
     let (mut host, blocks) = (host(WaitConfig::default()), blocks());

@@ -10,6 +10,8 @@ use milepost_testkit::Rng;
 
 use super::{Completion, Endpoint, Output, Response, WatchEvent};
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::Archive as _;
 use crate::storage::{MemoryStorage, Snapshot as _, Storage as _};
 use crate::waiting::RequestHandle;
 
@@ -17,6 +19,8 @@ use crate::waiting::RequestHandle;
 pub(super) struct RemoteHost {
     pub(super) endpoint: Endpoint,
     pub(super) storage: MemoryStorage,
+    #[cfg(feature = "archive")]
+    pub(super) archive: crate::archive::MemoryArchive,
     snapshots: BTreeMap<RequestHandle, MemoryStorage>,
     unserved: Vec<Output>,
     pub(super) responses: Vec<(RequestHandle, Response)>,
@@ -30,6 +34,8 @@ impl RemoteHost {
         Self {
             endpoint,
             storage: MemoryStorage::new(),
+            #[cfg(feature = "archive")]
+            archive: crate::archive::MemoryArchive::new(),
             snapshots: BTreeMap::new(),
             unserved: Vec::new(),
             responses: Vec::new(),
@@ -69,6 +75,23 @@ impl RemoteHost {
             return true;
         }
         match self.unserved.swap_remove(rng.index(self.unserved.len())) {
+            #[cfg(feature = "archive")]
+            Output::NeedRows { handle, keys, .. } if keys[0].table().is_archive() => {
+                let mut rows = Vec::new();
+                self.archive.get_many(&keys, &mut rows).unwrap();
+                self.endpoint.handle_rows(handle, Ok(&rows)).unwrap();
+            }
+            #[cfg(feature = "archive")]
+            Output::Write { handle, write } => {
+                write.run(&self.archive).unwrap();
+                self.endpoint.handle_commit_result(handle, Ok(())).unwrap();
+            }
+            #[cfg(feature = "archive")]
+            Output::Scan { handle, table, after, limit } => {
+                let mut rows = Vec::new();
+                self.archive.scan(table, after.as_ref(), limit, &mut rows).unwrap();
+                self.endpoint.handle_page(handle, Ok(rows)).unwrap();
+            }
             Output::NeedRows { handle, keys, .. } => {
                 let mut rows = Vec::new();
                 self.snapshots[&handle].get_many(&keys, &mut rows).unwrap();

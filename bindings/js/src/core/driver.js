@@ -98,12 +98,12 @@ export class Driver {
   }
 
   /**
-   * The number of transactions that go to the archive next, or `null` if nothing does
+   * Exports what is final to the archive
    *
-   * @returns {Promise<string>}
+   * @returns {Promise<unknown>}
    */
   async exportFinal() {
-    const handle = this.run((endpoint) => endpoint.handle_export_query());
+    const handle = this.run((endpoint) => endpoint.handle_export());
     return new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
   }
 
@@ -260,6 +260,9 @@ export class Driver {
     } else {
       const packed = this.run((endpoint) => endpoint.packed_rows());
       if (kind === OutputKind.Commit) this.commit(call, handle, packed);
+      else if (kind === OutputKind.Put) this.write(call, handle, packed, "putMany");
+      else if (kind === OutputKind.Replace) this.write(call, handle, packed, "replaceMany");
+      else if (kind === OutputKind.Scan) this.scan(call, handle, packed);
       else this.supplyRows(call, handle, packed, kind === OutputKind.NeedFirstRows);
     }
     return true;
@@ -283,6 +286,25 @@ export class Driver {
    * @param {Uint8Array} packed The changes
    */
   async commit(call, handle, packed) {}
+
+  /**
+   * Writes rows to an archive of the host
+   *
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} packed The rows
+   * @param {"putMany" | "replaceMany"} method
+   */
+  async write(call, handle, packed, method) {}
+
+  /**
+   * Supplies a page of an archive of the host
+   *
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} after The last key of the page before, or the number of the table
+   */
+  async scan(call, handle, after) {}
 
   #handleTimeout() {
     this.pump((endpoint) => endpoint.handle_timeout(now()));

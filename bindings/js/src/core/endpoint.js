@@ -100,7 +100,9 @@ export class Endpoint {
       const config = new glue.Config();
       configure(config, settings, waitConfig);
       if (storage?.isolation === "read-committed") config.read_committed();
-      if (archive !== undefined) config.archive(backlog);
+      // Random, because no two writers of an archive may have one id.
+      const [writer] = crypto.getRandomValues(new BigUint64Array(1));
+      if (archive !== undefined) config.archive(backlog, archive.putMany && writer);
       const endpoint = new glue.Endpoint(config, hosted === undefined);
       config.free();
       return endpoint;

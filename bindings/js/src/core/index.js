@@ -3,7 +3,7 @@
 import { fileHint, instantiateBeside } from "./compile.js";
 import { checkSignal } from "./endpoint.js";
 import { usageError } from "./errors.js";
-import { checkPage, checkVersions } from "./exporter.js";
+import { checkPage, checkVersions } from "./host-archive.js";
 import { textBytes } from "./input.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
 import { keyName, unpackArchiveRows, unpackChanges, unpackKeys } from "./packed-rows.js";

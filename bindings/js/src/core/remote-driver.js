@@ -6,7 +6,8 @@
 
 import { Driver } from "./driver.js";
 import { StorageError } from "./errors.js";
-import { Exporter, isArchiveKey } from "./exporter.js";
+import { HostArchive, isArchiveKey } from "./host-archive.js";
+import { parseJson } from "./json.js";
 import { keyName, unpackChanges, unpackKeys } from "./packed-rows.js";
 import { VersionedStorage } from "./versioned-storage.js";
 
@@ -19,8 +20,7 @@ import { VersionedStorage } from "./versioned-storage.js";
 
 export class RemoteDriver extends Driver {
   #storage;
-  /** @type {Exporter | null} */
-  #exporter;
+  #archive;
 
   /**
    * @param {(glue: Glue) => EngineEndpoint} createEndpoint
@@ -31,7 +31,7 @@ export class RemoteDriver extends Driver {
   constructor(createEndpoint, storage, archive, methods) {
     super(createEndpoint, methods);
     this.#storage = new VersionedStorage(storage);
-    this.#exporter = archive ? new Exporter(this, this.#storage, archive) : null;
+    this.#archive = archive ? new HostArchive(archive) : null;
   }
 
   /**
@@ -39,25 +39,22 @@ export class RemoteDriver extends Driver {
    * @returns {Promise<string>}
    */
   async handleBlock(message) {
-    if (!this.#exporter) return super.handleBlock(message);
-    await this.#exporter.prepare();
     const summary = await super.handleBlock(message);
-    await this.#exporter.afterImport();
+    // An archive that fails fails no import: the status says why, and the next import tries again.
+    if (this.#archive) await this.exportFinal().catch(() => {});
     return summary;
   }
 
-  /**
-   * @param {string | bigint} scope
-   * @param {Uint8Array} config
-   */
-  async putConfig(scope, config) {
-    // In the order of the calls, and with one commit at a time.
-    await this.#exporter?.prepare();
-    return super.putConfig(scope, config);
-  }
-
   get archiveStatus() {
-    return this.#exporter?.status() ?? null;
+    /** @type {any} */
+    const status = parseJson(
+      this.run((endpoint) => endpoint.archive_status()),
+      { bigint: true },
+    );
+    for (const name of ["openTransactions", "exportedTransactions", "failures", "evictedBlocks"]) {
+      if (status) status[name] = Number(status[name]);
+    }
+    return status;
   }
 
   /**
@@ -81,7 +78,7 @@ export class RemoteDriver extends Driver {
     let versions = [];
     const failure = await failureOf(call, async () => {
       if (stored.length > 0) rows = await snapshot.getMany(stored);
-      if (archived.length > 0) versions = (await this.#exporter?.getMany(archived)) ?? [];
+      if (archived.length > 0) versions = (await this.#archive?.getMany(archived)) ?? [];
       stored.forEach((key, index) => call.readRows?.set(keyName(key), rows[index]));
     });
     const pushed = failure ?? this.#push(call, keys, rows, versions);
@@ -124,6 +121,32 @@ export class RemoteDriver extends Driver {
     const changes = unpackChanges(packed);
     const failure = await failureOf(call, () => this.#storage.commit(changes, call.readRows));
     this.pump((endpoint) => endpoint.handle_commit_result(handle, failure));
+  }
+
+  /**
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} packed
+   * @param {"putMany" | "replaceMany"} method
+   */
+  async write(call, handle, packed, method) {
+    call.snapshot?.close();
+    const failure = await failureOf(call, async () => this.#archive?.write(method, packed));
+    this.pump((endpoint) => endpoint.handle_commit_result(handle, failure));
+  }
+
+  /**
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} after
+   */
+  async scan(call, handle, after) {
+    call.snapshot?.close();
+    const failure = await failureOf(call, async () => {
+      const page = (await this.#archive?.scan(after)) ?? [];
+      this.run((endpoint) => page.forEach(({ key, row }) => endpoint.push_entry(key, row)), StorageError);
+    });
+    this.pump((endpoint) => endpoint.handle_page(handle, failure));
   }
 }
 

@@ -1,0 +1,189 @@
+//! The exports of an endpoint: their order, and the steps of the exporter as outputs and operations.
+//!
+//! One export runs at a time, beside everything else: no import and no request waits for the
+//! archive because of it. Its commit alone is in the line of imports.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::operation::OperationKind;
+use super::{
+    ArchiveExporter, ArchiveStatus, Completion, Endpoint, ExportAnswer, ExportStep, Output,
+};
+use crate::import::{ImportSettings, ImportSummary};
+use crate::storage::{Key, OptimisticQuery, Row, check_row_count};
+use crate::waiting::RequestHandle;
+use crate::{Error, ErrorKind};
+
+/// The exporter of an endpoint, and its exports in their order; the first one runs
+#[derive(Debug, Default)]
+pub(super) struct Exports {
+    exporter: Option<Box<ArchiveExporter>>,
+    handles: Vec<RequestHandle>,
+}
+
+impl Exports {
+    pub(super) fn contains(&self, handle: RequestHandle) -> bool {
+        self.handles.contains(&handle)
+    }
+
+    /// Whether the export of this handle waits for this
+    fn waits(&self, handle: RequestHandle, waits: fn(&ArchiveExporter) -> bool) -> bool {
+        let is_running = self.handles.first() == Some(&handle);
+        is_running && self.exporter.as_deref().is_some_and(waits)
+    }
+
+    pub(super) fn waits_for_row(&self, handle: RequestHandle) -> bool {
+        self.waits(handle, ArchiveExporter::waits_for_row)
+    }
+
+    pub(super) fn waits_for_write(&self, handle: RequestHandle) -> bool {
+        self.waits(handle, ArchiveExporter::waits_for_write)
+    }
+
+    /// These settings of an import, which keeps what is not archived
+    pub(super) fn import_settings(&self, settings: ImportSettings) -> ImportSettings {
+        self.exporter.as_ref().map_or(settings, |exporter| exporter.import_settings(settings))
+    }
+
+    pub(super) fn handle_import(&mut self, summary: &ImportSummary) {
+        if let Some(exporter) = &mut self.exporter {
+            exporter.handle_import(summary);
+        }
+    }
+}
+
+impl<T> Endpoint<T> {
+    /// The same with an archive, which requests ask about what the storage does not know
+    ///
+    /// Imports keep what is not archived; keys of the archive are among those that queries need.
+    #[must_use]
+    pub fn with_archive(mut self, exporter: ArchiveExporter) -> Self {
+        self.set_archive_lookup(exporter.lookup());
+        self.exports.exporter = Some(Box::new(exporter));
+        self
+    }
+
+    /// Exports what is final to the archive, and finds out what the storage may forget, with rows
+    /// that the host supplies; to be called after each import
+    ///
+    /// Exports run one after the other. Ends in [`Output::Completed`] with
+    /// [`Completion::Exported`], or with the error that ended it: the next export tries again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] without [`with_archive`](Self::with_archive).
+    pub fn handle_export(&mut self) -> Result<RequestHandle, Error> {
+        if self.exports.exporter.is_none() {
+            return Err(Error::new(ErrorKind::Usage, "the endpoint has no archive"));
+        }
+        let handle = self.waiters.reserve(None);
+        self.exports.handles.push(handle);
+        if self.exports.handles.len() == 1 {
+            self.start_export();
+        }
+        Ok(handle)
+    }
+
+    /// What is in the archive, and what was exported to it; `None` without an archive
+    pub fn archive_status(&self) -> Option<ArchiveStatus> {
+        self.exports.exporter.as_ref().map(|exporter| exporter.status())
+    }
+
+    /// Takes in the rows of an [`Output::Scan`] with their keys, or why there are none
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] unless a page is needed for this handle.
+    pub fn handle_page(
+        &mut self,
+        handle: RequestHandle,
+        page: Result<Vec<(Key, Row)>, Error>,
+    ) -> Result<(), Error> {
+        if !self.exports.waits(handle, ArchiveExporter::waits_for_page) {
+            return Err(Error::new(ErrorKind::Usage, format_args!("{handle} needs no page")));
+        }
+        self.handle_export_answer(page.map(ExportAnswer::Page));
+        Ok(())
+    }
+
+    /// Takes in the one row that the export asked for
+    pub(super) fn handle_archived_row(
+        &mut self,
+        rows: Result<&[Option<Row>], Error>,
+    ) -> Result<(), Error> {
+        let answer = match rows {
+            Ok([row]) => Ok(ExportAnswer::Row(row.clone())),
+            Ok(rows) => return check_row_count(rows.len(), 1),
+            Err(error) => Err(error),
+        };
+        self.handle_export_answer(answer);
+        Ok(())
+    }
+
+    /// Takes in the end of an operation of the export
+    pub(super) fn handle_export_completion(&mut self, result: Result<Completion, Error>) {
+        self.handle_export_answer(result.map(|completion| match completion {
+            Completion::Chain(chain) => ExportAnswer::Chain(chain),
+            Completion::Export(export) => ExportAnswer::Export(export),
+            _ => ExportAnswer::Written,
+        }));
+    }
+
+    pub(super) fn handle_export_answer(&mut self, answer: Result<ExportAnswer, Error>) {
+        if let Some(exporter) = &mut self.exports.exporter {
+            let step = exporter.handle(answer);
+            self.do_export_step(step);
+        }
+    }
+
+    /// Starts the next export, if there is one
+    fn start_export(&mut self) {
+        if let (Some(exporter), Some(_)) =
+            (&mut self.exports.exporter, self.exports.handles.first())
+        {
+            let step = exporter.start(false);
+            self.do_export_step(step);
+        }
+    }
+
+    fn do_export_step(&mut self, step: ExportStep) {
+        let Some(handle) = self.exports.handles.first().copied() else { return };
+        let isolation = self.engine().settings().isolation;
+        match step {
+            ExportStep::Row(key) => {
+                let keys = [key].into();
+                self.outputs.push_back(Output::NeedRows { handle, keys, is_first: true });
+            }
+            ExportStep::Write(write) => {
+                self.outputs.push_back(Output::Write { handle, write });
+            }
+            ExportStep::Scan { table, after, limit } => {
+                self.outputs.push_back(Output::Scan { handle, table, after, limit });
+            }
+            ExportStep::Commit(batch) => {
+                self.operations.start(handle, OperationKind::Commit(batch));
+            }
+            ExportStep::Export(query) => {
+                let query = OptimisticQuery::new(query, isolation);
+                let complete = |export: Option<_>| Completion::Export(export.map(Box::new));
+                self.operations.start(handle, OperationKind::query(query, complete));
+            }
+            ExportStep::Chain(query) => {
+                let query = OptimisticQuery::new(query, isolation);
+                self.operations.start(handle, OperationKind::query(query, Completion::Chain));
+            }
+            ExportStep::Done(result) => {
+                self.exports.handles.remove(0);
+                self.waiters.remove(handle);
+                if let Some(exporter) = &self.exports.exporter {
+                    let lookup = exporter.lookup();
+                    self.set_archive_lookup(lookup);
+                }
+                let result = result.map(|_| Completion::Exported);
+                self.outputs.push_back(Output::Completed { handle, result });
+                self.start_export();
+            }
+        }
+    }
+}
