@@ -21,18 +21,21 @@ impl Handle for milepost_archive_status {
     const NAME: &'static str = "milepost_archive_status";
 }
 
-/// The heights that an engine has put into its archive
-#[derive(Clone, Debug, Default)]
+/// What an engine has put into its archive, and its ranges of heights as a host reads them
+#[derive(Clone, Debug)]
 pub struct ArchiveStatus {
-    pub(crate) is_written: bool,
-    pub(crate) archived_height: Option<u64>,
-    pub(crate) open_transactions: u64,
-    pub(crate) kept_from: u64,
-    pub(crate) exported_transactions: u64,
-    pub(crate) failures: u64,
-    pub(crate) failure: String,
-    pub(crate) evicted_blocks: u64,
-    pub(crate) complete: Vec<milepost_height_range>,
+    status: milepost::endpoint::ArchiveStatus,
+    complete: Vec<milepost_height_range>,
+}
+
+impl From<milepost::endpoint::ArchiveStatus> for ArchiveStatus {
+    fn from(status: milepost::endpoint::ArchiveStatus) -> Self {
+        let ranges = status.complete.iter();
+        let complete = ranges
+            .map(|range| milepost_height_range { first: *range.start(), last: *range.end() })
+            .collect();
+        Self { status, complete }
+    }
 }
 
 /// Heights from `first` to `last`, both included
@@ -89,22 +92,23 @@ ffi_function! {
         view: *mut milepost_archive_status_view,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
+        let ArchiveStatus { status, complete } = &*archive_status;
         view.write(milepost_archive_status_view {
             size: size_of::<milepost_archive_status_view>(),
-            is_written: i32::from(archive_status.is_written),
-            has_archived: i32::from(archive_status.archived_height.is_some()),
-            archived_height: archive_status.archived_height.unwrap_or(0),
-            open_transactions: archive_status.open_transactions,
-            kept_from: archive_status.kept_from,
-            exported_transactions: archive_status.exported_transactions,
-            failures: archive_status.failures,
-            failure: milepost_bytes::new(archive_status.failure.as_bytes()),
-            evicted_blocks: archive_status.evicted_blocks,
-            complete: match archive_status.complete.as_slice() {
+            is_written: i32::from(status.is_written),
+            has_archived: i32::from(status.archived_height.is_some()),
+            archived_height: status.archived_height.unwrap_or(0),
+            open_transactions: status.open_transactions,
+            kept_from: status.kept_from,
+            exported_transactions: status.exported_transactions,
+            failures: status.failures,
+            failure: milepost_bytes::new(status.failure.as_deref().unwrap_or_default().as_bytes()),
+            evicted_blocks: status.evicted_blocks,
+            complete: match complete.as_slice() {
                 [] => ptr::null(),
                 ranges => ranges.as_ptr(),
             },
-            complete_count: archive_status.complete.len(),
+            complete_count: complete.len(),
         });
         Ok(())
     }

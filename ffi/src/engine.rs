@@ -84,7 +84,7 @@ impl EngineState {
 
     /// The heights that were put into the archive; `None` without one
     pub(crate) fn archive_status(&self) -> Option<ArchiveStatus> {
-        self.archive.as_ref().map(EngineArchive::status)
+        self.archive.as_ref().map(|archive| archive.status().into())
     }
 
     /// Imports a block message; it is read before other imports have to wait
@@ -102,7 +102,7 @@ impl EngineState {
         };
         let summary = self.storage.import(|snapshot| import.run(snapshot))?;
         if let Some(archive) = &self.archive {
-            archive.handle_commit(&self.engine, &self.storage, summary.evicted_blocks);
+            archive.handle_import(&self.storage, &summary);
         }
         Ok(summary)
     }

@@ -6,18 +6,17 @@
 
 use core::cell::RefCell;
 use core::hash::BuildHasher as _;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use milepost::archive::{ArchiveLookup, ArchiveWriter, WithArchive, WriterId, WriterProgress};
-use milepost::endpoint::Engine;
-use milepost::import::{ArchiveFloor, ImportSettings, Retention};
-use milepost::storage::{Batch, Isolation, Key, Row, Snapshot, run};
+use milepost::archive::{ArchiveLookup, WithArchive, WriterId};
+use milepost::endpoint::{ArchiveExporter, ArchiveStatus};
+use milepost::import::{ArchiveFloor, ImportSettings, ImportSummary, Retention};
+use milepost::storage::{Isolation, Key, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
 use crate::archive::HostArchive;
-use crate::archive_status::{ArchiveStatus, milepost_height_range};
 use crate::engine_storage::{EngineSnapshot, EngineStorage};
 use crate::status::CallError;
 
@@ -29,37 +28,23 @@ pub(crate) struct EngineArchive {
     archive: Arc<HostArchive>,
     /// Maximum number of blocks that the storage keeps for the archive
     max_blocks: u64,
-    is_forgetting: bool,
-    exports: Mutex<Exports>,
+    exporter: Mutex<ArchiveExporter>,
     /// As it was after the last import, so that who asks does not wait for the archive
     status: Mutex<ArchiveStatus>,
-    /// The height from which on the storage keeps its blocks
-    floor: AtomicU64,
     /// Whether the archive has blocks above the head of the storage
     lags: AtomicBool,
 }
 
-/// The exported rows
-#[derive(Default)]
-struct Exports {
-    /// `None` until the archive could be read, and for an archive that is only read
-    writer: Option<ArchiveWriter>,
-    /// The progress of all writers, as it was read last: once by a writer, and by an engine that
-    /// only reads when it can forget nothing otherwise
-    union: WriterProgress,
-    transactions: u64,
-}
-
 impl EngineArchive {
     pub(crate) fn new(archive: Arc<HostArchive>, max_blocks: u64, retention: Retention) -> Self {
-        let status = ArchiveStatus { is_written: archive.is_written(), ..Default::default() };
+        // Random per process.
+        let new_writer = archive.is_written().then(|| WriterId(RandomState::new().hash_one(0)));
+        let exporter = ArchiveExporter::new(max_blocks, new_writer).with_retention(retention);
         Self {
             archive,
             max_blocks,
-            is_forgetting: retention != Retention::Everything,
-            exports: Mutex::default(),
-            status: Mutex::new(status),
-            floor: AtomicU64::default(),
+            status: Mutex::new(exporter.status()),
+            exporter: Mutex::new(exporter),
             lags: AtomicBool::default(),
         }
     }
@@ -74,105 +59,30 @@ impl EngineArchive {
 
     /// These settings of an import, which keeps what is not archived
     pub(crate) fn import_settings(&self, settings: ImportSettings) -> ImportSettings {
-        let (height, max_blocks) = (self.floor.load(Relaxed), self.max_blocks);
+        let (height, max_blocks) = (self.lock_status().kept_from, self.max_blocks);
         settings.with_archive_floor(ArchiveFloor { height, max_blocks })
     }
 
-    /// Exports what became final, and finds out what may be forgotten, after a commit that forgot
-    /// `evicted_blocks` although they are not archived
-    pub(crate) fn handle_commit(
-        &self,
-        engine: &Engine,
-        storage: &EngineStorage,
-        evicted_blocks: u64,
-    ) {
+    /// Exports what became final, and finds out what may be forgotten, after an import
+    pub(crate) fn handle_import(&self, mut storage: &EngineStorage, summary: &ImportSummary) {
         // A call that panicked has exported or not, and the next one goes on either way.
-        let mut exports = self.exports.lock().unwrap_or_else(PoisonError::into_inner);
-        let exported = self.export(&mut exports, engine, storage);
-        let progress = exports.progress();
-        let mut status = self.lock_status();
-        status.archived_height = progress.heights.iter().last().map(|range| *range.end());
-        status.open_transactions = progress.open.len() as u64;
-        status.kept_from = self.floor.load(Relaxed);
-        status.exported_transactions = exports.transactions;
-        status.evicted_blocks += evicted_blocks;
-        let complete = progress.complete_heights();
-        status.complete = complete
-            .iter()
-            .map(|range| milepost_height_range { first: *range.start(), last: *range.end() })
-            .collect();
-        status.failures += u64::from(exported.is_err());
-        status.failure = exported.err().map_or_else(String::new, |error| error.text());
+        let mut exporter = self.exporter.lock().unwrap_or_else(PoisonError::into_inner);
+        exporter.handle_import(summary);
+        // The status says why it failed.
+        let _ = exporter.run(&mut storage, &*self.archive, false);
+        let status = exporter.status();
+        self.lags.store(status.lookup == ArchiveLookup::Unfinished, Relaxed);
+        *self.lock_status() = status;
     }
 
     fn lock_status(&self) -> MutexGuard<'_, ArchiveStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn export(
-        &self,
-        exports: &mut Exports,
-        engine: &Engine,
-        storage: &EngineStorage,
-    ) -> Result<(), CallError> {
-        if self.archive.is_written() {
-            let writer = match &mut exports.writer {
-                Some(writer) => writer,
-                none => {
-                    let opened = ArchiveWriter::open(writer_id(storage)?, &*self.archive)?;
-                    // Others may have archived what this storage does not have yet.
-                    exports.union = WriterProgress::read_union(&*self.archive)?;
-                    none.insert(opened)
-                }
-            };
-            loop {
-                // The snapshot is dropped before the archive is called.
-                let export = run(&mut writer.export(), &storage.snapshot()?)?;
-                let Some(export) = export else { break };
-                let transactions = export.transactions;
-                writer.put(export, &*self.archive)?;
-                exports.transactions += transactions as u64;
-            }
-        }
-        let chain = engine.chain_status(&storage.snapshot()?)?;
-        let Some(earliest) = chain.earliest.map(|earliest| earliest.height) else { return Ok(()) };
-        let mut floor = exports.progress().floor(earliest);
-        // What others have archived is read when nothing can be forgotten by what was known.
-        if exports.writer.is_none() && self.is_forgetting && floor <= earliest {
-            exports.union = WriterProgress::read_union(&*self.archive)?;
-            floor = exports.progress().floor(earliest);
-        }
-        self.floor.store(floor, Relaxed);
-        let lookup = exports.union.lookup(chain.head.map_or(0, |head| head.height));
-        self.lags.store(lookup == ArchiveLookup::Unfinished, Relaxed);
-        Ok(())
-    }
-
     /// The rows that were exported so far, and those that were not
     pub(crate) fn status(&self) -> ArchiveStatus {
         self.lock_status().clone()
     }
-}
-
-impl Exports {
-    /// The heights that this engine has archived or, if it only reads, those of all writers
-    fn progress(&self) -> &WriterProgress {
-        self.writer.as_ref().map_or(&self.union, ArchiveWriter::progress)
-    }
-}
-
-/// The id of the writer of a storage, which is chosen at the first time
-fn writer_id(storage: &EngineStorage) -> Result<WriterId, CallError> {
-    storage.import(|snapshot| {
-        if let Some(row) = snapshot.get(&WriterId::key())? {
-            return Ok((Batch::new(), WriterId::decode(&row)?));
-        }
-        // Random per process.
-        let id = WriterId(RandomState::new().hash_one(0));
-        let mut batch = Batch::new();
-        batch.put(WriterId::key(), id.encode());
-        Ok((batch, id))
-    })
 }
 
 /// The rows that a call reads: those of the storage and, if there is an archive, those of both
@@ -250,7 +160,7 @@ struct Newest<'engine>(&'engine EngineStorage);
 
 impl<'engine> Newest<'engine> {
     fn snapshot(&self) -> Result<EngineSnapshot<'engine>, Error> {
-        self.0.snapshot().map_err(|error| Error::new(ErrorKind::Storage, error.text()))
+        Storage::snapshot(&self.0)
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 
-use milepost::Error;
-use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage as _};
+use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::{Error, ErrorKind};
 
 use crate::status::{CallError, MILEPOST_STATUS_POISONED};
 use crate::storage::{HostSnapshot, HostStorage};
@@ -94,6 +94,26 @@ impl EngineStorage {
         }
         Ok(())
     }
+}
+
+/// For exports, whose one commit is none of a block
+impl<'engine> Storage for &'engine EngineStorage {
+    type Snapshot<'storage>
+        = EngineSnapshot<'engine>
+    where
+        Self: 'storage;
+
+    fn snapshot(&self) -> Result<EngineSnapshot<'engine>, Error> {
+        EngineStorage::snapshot(self).map_err(storage_error)
+    }
+
+    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        self.import(|_| Ok((batch, ()))).map_err(storage_error)
+    }
+}
+
+fn storage_error(error: CallError) -> Error {
+    Error::new(ErrorKind::Storage, error.text())
 }
 
 fn poisoned<T>(_: T) -> CallError {
