@@ -262,6 +262,22 @@ impl StoreWriter<'_> {
     }
 }
 
+/// For exports: they write as those who write configurations do, and only while they commit
+impl<'store> Storage for &'store Store {
+    type Snapshot<'a>
+        = StoreSnapshot<'store>
+    where
+        Self: 'a;
+
+    fn snapshot(&self) -> Result<StoreSnapshot<'store>, Error> {
+        Ok(Store::snapshot(self))
+    }
+
+    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        self.config_writer().commit_shared(batch)
+    }
+}
+
 impl<'store> Storage for StoreWriter<'store> {
     type Snapshot<'a>
         = StoreSnapshot<'a>

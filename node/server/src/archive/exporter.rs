@@ -14,19 +14,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{
-    Archive as _, ArchiveLookup, ArchiveWriter, ArchivedBlock, HeightRanges, Removal, WriterId,
-    WriterProgress,
+    Archive as _, ArchiveLookup, ArchiveWrite, ArchivedBlock, HeightRanges, Removal, WriterId,
+    WriterProgress, for_each_row,
 };
+use milepost::endpoint::{ArchiveExporter, ArchiveStatus, ExportAnswer, ExportStep};
 use milepost::import::{ArchiveFloor, ImportSettings};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table, run};
+use milepost::storage::{Key, Table};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{ArchiveOptions, Forgotten, Lookups, configs, forgotten_heights};
 use crate::metrics::{family, sample};
 use crate::service::Service;
-use crate::store::Store;
 
 /// How often the progress of all writers is read, by a server that writes and by one that does not
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
@@ -55,20 +55,12 @@ pub(crate) struct Exporter {
     options: ArchiveOptions,
     /// Whether the store has the configurations of the archive
     has_configs: AtomicBool,
-    /// `None` until the archive could be read
-    writer: Mutex<Option<ArchiveWriter>>,
-    /// The progress of all writers, and when it was read
-    union: Mutex<(WriterProgress, Option<Instant>)>,
-    /// What requests find in the archive, by the union that was read last
+    state: Mutex<ExportState>,
+    /// As it was after the last export, so that nothing else waits for the archive
+    status: Mutex<ArchiveStatus>,
+    /// What requests find in the archive, by the progress that was read last
     heights: Mutex<Arc<ArchivedHeights>>,
-    /// What is removed, if not everything is kept
-    removal: Mutex<HeightRemoval>,
-    /// The height from which on the store keeps its blocks
-    floor: AtomicU64,
     lags: AtomicBool,
-    exported_height: AtomicU64,
-    exported_transactions: AtomicU64,
-    open_transactions: AtomicU64,
     failures: AtomicU64,
     /// The height of the head when the first of the exports failed that have failed since the last
     /// one that did not
@@ -79,6 +71,17 @@ pub(crate) struct Exporter {
     /// When it was last warned of them
     shed_warned: Mutex<Option<Instant>>,
     removed_keys: AtomicU64,
+}
+
+/// What one export at a time uses
+struct ExportState {
+    exporter: ArchiveExporter,
+    /// When the progress of all writers was read
+    progress_read: Option<Instant>,
+    /// No height below this one is complete; `None` until the archive was asked
+    first_kept: Option<BlockHeight>,
+    /// The pass that removes the rows below it
+    removal: Option<Removal>,
 }
 
 /// The heights that the archive has
@@ -96,30 +99,25 @@ impl ArchivedHeights {
     }
 }
 
-/// The heights that the archive does not keep
-#[derive(Default)]
-struct HeightRemoval {
-    /// No height below this one is complete; `None` until the archive was asked
-    first: Option<BlockHeight>,
-    /// The pass that removes their rows
-    pass: Option<Removal>,
-}
-
 impl Exporter {
     pub(crate) fn new(lookups: Lookups, options: ArchiveOptions) -> Self {
+        // Random per process.
+        let new_writer = options.writes.then(|| WriterId(RandomState::new().hash_one(0)));
+        let exporter = ArchiveExporter::new(options.max_blocks, new_writer)
+            .until(options.until.unwrap_or(BlockHeight::MAX));
         Self {
             lookups,
             options,
             has_configs: AtomicBool::default(),
-            writer: Mutex::default(),
-            union: Mutex::default(),
+            status: Mutex::new(exporter.status()),
+            state: Mutex::new(ExportState {
+                exporter,
+                progress_read: None,
+                first_kept: None,
+                removal: None,
+            }),
             heights: Mutex::default(),
-            removal: Mutex::default(),
-            floor: AtomicU64::default(),
             lags: AtomicBool::default(),
-            exported_height: AtomicU64::default(),
-            exported_transactions: AtomicU64::default(),
-            open_transactions: AtomicU64::default(),
             failures: AtomicU64::default(),
             failing_since: Mutex::default(),
             written: Condvar::new(),
@@ -137,7 +135,7 @@ impl Exporter {
             Some(_) => u64::MAX,
             None => self.options.max_blocks,
         };
-        settings.with_archive_floor(ArchiveFloor { height: self.floor.load(Relaxed), max_blocks })
+        settings.with_archive_floor(ArchiveFloor { height: self.status().kept_from, max_blocks })
     }
 
     /// Waits while the archive cannot be written and the store has as many blocks as it may keep
@@ -164,6 +162,10 @@ impl Exporter {
         if is_logged && since.is_none() {
             info!("blocks are imported again");
         }
+    }
+
+    fn status(&self) -> MutexGuard<'_, ArchiveStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failing_since(&self) -> MutexGuard<'_, Option<BlockHeight>> {
@@ -248,100 +250,104 @@ impl Exporter {
     /// Finds out what the archive has before anything is exported, so that the first import may
     /// forget what is archived; blocks the thread
     pub(crate) fn begin(&self, service: &Service) -> Result<(), Error> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.open(service, &mut writer)?;
-        self.note_progress(service, &mut writer).map(drop)
+        self.export(service, false).map(drop)
     }
 
     /// Exports what became final, and finds out what may be forgotten; blocks the thread
     ///
     /// Returns whether there will never be more to export.
     pub(crate) fn step(&self, service: &Service) -> Result<bool, Error> {
-        let (store, archive) = (service.store(), self.lookups.archive());
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.open(service, &mut writer)?;
-        while let Some(writer) = writer.as_mut().filter(|_| !service.is_shut_down()) {
-            // The snapshot is dropped before the archive is waited for.
-            let export = run(&mut writer.export(), &store.snapshot())?;
-            let Some(export) = export else { break };
-            let (last, transactions) = (export.last, export.transactions);
-            let keys = export.rows.iter().map(|(key, _)| *key);
-            let keys: Vec<Key> =
-                keys.filter(|key| key.table() == Table::ArchivedTransactions).collect();
-            let put = writer.put(export, archive);
-            put.inspect_err(|error| self.lookups.conflicts.note(error))?;
-            self.lookups.forget_misses();
-            self.lookups.read_back(&keys);
-            self.exported_transactions.fetch_add(transactions as u64, Relaxed);
-            if let Some(last) = last {
-                self.exported_height.store(last.height, Relaxed);
-            }
-        }
-        self.note_progress(service, &mut writer)
+        self.export(service, true)
     }
 
-    /// Reads what a store has to know before it writes: configurations, and its writer's progress
-    fn open(&self, service: &Service, writer: &mut Option<ArchiveWriter>) -> Result<(), Error> {
+    fn export(&self, service: &Service, writes: bool) -> Result<bool, Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.has_configs.load(Relaxed) {
             self.lookups.all().try_for_each(|archive| configs::import(service, archive))?;
             self.warn_of_missing(service)?;
             self.has_configs.store(true, Relaxed);
         }
-        if self.options.writes && writer.is_none() {
-            let id = writer_id(service.store())?;
-            let opened = ArchiveWriter::open(id, self.lookups.archive())?;
-            let opened = opened.until(self.options.until.unwrap_or(BlockHeight::MAX));
-            info!("writes to the archive as {}", opened.id());
-            *writer = Some(opened);
-        }
-        Ok(())
-    }
-
-    /// Finds out what is complete and what may be forgotten; whether nothing is left to export
-    fn note_progress(
-        &self,
-        service: &Service,
-        writer: &mut Option<ArchiveWriter>,
-    ) -> Result<bool, Error> {
         let chain = service.chain_status_blocking()?;
-        let mut not_kept = 0;
-        if let (Some(kept), Some(writer), Some(last_final)) =
-            (self.options.kept_heights, writer.as_mut(), chain.last_final)
-        {
-            not_kept = last_final.height.saturating_sub(kept.get() - 1);
-            self.remove_old(writer, not_kept, (kept.get() / REMOVAL_FRACTION).max(1))?;
-        }
-        let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
+        let not_kept = self
+            .options
+            .kept_heights
+            .zip(chain.last_final)
+            .map_or(0, |(kept, last)| last.height.saturating_sub(kept.get() - 1));
+        state.exporter.keep_from(not_kept);
         let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
-        if union.1.is_none_or(|read| read.elapsed() >= interval) {
-            *union = (self.lookups.read_union()?, Some(Instant::now()));
+        let is_due = state.progress_read.is_none_or(|read| read.elapsed() >= interval);
+        let exported = self.run(service, &mut state.exporter, is_due, writes);
+        if is_due && exported.is_ok() {
+            state.progress_read = Some(Instant::now());
         }
-        if let Some(writer) = writer.as_ref() {
-            union.0 = WriterProgress::union([&union.0, writer.progress()]);
-        }
-        let heights = ArchivedHeights::new(&union.0);
+        let (status, union) = (state.exporter.status(), state.exporter.union());
+        self.lags.store(status.lookup == ArchiveLookup::Unfinished, Relaxed);
+        *self.status() = status;
+        let heights = ArchivedHeights::new(&union);
         if heights != *self.heights() {
             // Others may have put what was missing here.
             self.lookups.forget_misses();
             *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
         }
-        let lookup = union.0.lookup(chain.head.map_or(0, |head| head.height));
-        self.lags.store(lookup == ArchiveLookup::Unfinished, Relaxed);
-        let progress = writer.as_ref().map_or(&union.0, ArchiveWriter::progress);
-        self.open_transactions.store(progress.open.len() as u64, Relaxed);
-        let last_final = chain.last_final.map_or(0, |block| block.height);
-        let is_past_end = self.options.until.is_some_and(|until| last_final > until);
-        let is_complete = is_past_end && progress.open.is_empty();
-        let floor = match chain.earliest {
-            _ if is_complete => BlockHeight::MAX,
-            Some(earliest) => progress.floor(earliest.height.max(not_kept)),
-            None => 0,
-        };
-        self.floor.store(floor, Relaxed);
+        let is_complete = exported?;
         if let Some(earliest) = chain.earliest {
-            forgotten_heights::remember(service.store(), &union.0.heights, earliest.height)?;
+            forgotten_heights::remember(service.store(), &union.heights, earliest.height)?;
+        }
+        if let Some(kept) = self.options.kept_heights {
+            self.remove_old(&mut state, not_kept, (kept.get() / REMOVAL_FRACTION).max(1))?;
         }
         Ok(is_complete)
+    }
+
+    /// Does all steps of an export
+    fn run(
+        &self,
+        service: &Service,
+        exporter: &mut ArchiveExporter,
+        reads_progress: bool,
+        writes: bool,
+    ) -> Result<bool, Error> {
+        let mut is_open = exporter.writer_mut().is_some();
+        let mut step = exporter.start(reads_progress);
+        loop {
+            if let Some(writer) = exporter.writer_mut().filter(|_| !is_open) {
+                info!("writes to the archive as {}", writer.id());
+                is_open = true;
+            }
+            let answer = match step {
+                ExportStep::Done(result) => return result,
+                ExportStep::Export(_) if !writes || service.is_shut_down() => {
+                    Ok(ExportAnswer::Export(None))
+                }
+                ExportStep::Write(write) => self.write(&write),
+                ExportStep::Scan { table, after, .. } => self.scan(table, after.as_ref()),
+                step => step.run(&mut service.store(), self.lookups.archive()),
+            };
+            step = exporter.handle(answer);
+        }
+    }
+
+    /// Writes rows, and reads the transactions back
+    fn write(&self, write: &ArchiveWrite) -> Result<ExportAnswer, Error> {
+        let written = write.run(self.lookups.archive());
+        written.inspect_err(|error| self.lookups.conflicts.note(error))?;
+        self.lookups.forget_misses();
+        let keys = write.rows.iter().map(|(key, _)| *key);
+        let is_transaction = |key: &Key| key.table() == Table::ArchivedTransactions;
+        self.lookups.read_back(&keys.filter(is_transaction).collect::<Vec<_>>());
+        Ok(ExportAnswer::Written)
+    }
+
+    /// All rows of a table of this archive and the older ones, as one page
+    fn scan(&self, table: Table, after: Option<&Key>) -> Result<ExportAnswer, Error> {
+        let mut rows = Vec::new();
+        for archive in self.lookups.all().filter(|_| after.is_none()) {
+            for_each_row(archive, table, &mut |key, row| {
+                rows.push((*key, row.clone()));
+                Ok(())
+            })?;
+        }
+        Ok(ExportAnswer::Page(rows))
     }
 
     /// Warns of heights that the store has forgotten, and the archive too
@@ -361,45 +367,43 @@ impl Exporter {
     /// on forgetting what is archived.
     fn remove_old(
         &self,
-        writer: &mut ArchiveWriter,
+        state: &mut ExportState,
         first: BlockHeight,
         interval: u64,
     ) -> Result<(), Error> {
         let archive = self.lookups.archive();
-        let mut removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match removal.first {
+        let Some(writer) = state.exporter.writer_mut() else { return Ok(()) };
+        let before = match state.first_kept {
             Some(before) => before,
             None => {
                 let union = WriterProgress::read_union(archive)?;
                 union.heights.iter().next().map_or(0, |range| *range.start())
             }
         };
-        removal.first = Some(before);
-        if removal.pass.is_none() && first >= before.saturating_add(interval) {
+        state.first_kept = Some(before);
+        if state.removal.is_none() && first >= before.saturating_add(interval) {
             // Before the rows, so that no height is called complete whose rows are removed.
             writer.forget_below(first, archive)?;
-            self.union.lock().unwrap_or_else(PoisonError::into_inner).1 = None;
-            removal.first = Some(first);
-            removal.pass = Some(Removal::new());
-            // Rows are removed from the next step on, when requests do not count on them.
-            return Ok(());
-        }
-        let kept_from = removal.first.unwrap_or_default();
-        let Some(mut pass) = removal.pass.take() else { return Ok(()) };
-        let removed_before = pass.removed();
-        let mut goes_on = Ok(true);
-        for _ in 0..PAGES_PER_STEP {
-            goes_on = pass.page(archive, &mut |row| row.height < kept_from);
-            if !matches!(goes_on, Ok(true)) {
-                break;
+            state.progress_read = None;
+            state.first_kept = Some(first);
+            state.removal = Some(Removal::new());
+        } else if let Some(mut pass) = state.removal.take() {
+            // From the step after it on, when requests do not count on the rows.
+            let removed_before = pass.removed();
+            let mut goes_on = Ok(true);
+            for _ in 0..PAGES_PER_STEP {
+                goes_on = pass.page(archive, &mut |row| row.height < before);
+                if !matches!(goes_on, Ok(true)) {
+                    break;
+                }
             }
-        }
-        let count = pass.removed();
-        self.removed_keys.fetch_add(count - removed_before, Relaxed);
-        match goes_on {
-            Ok(true) => removal.pass = Some(pass),
-            Ok(false) => info!("removed the rows of {count} keys below height {kept_from}"),
-            Err(error) => warn!("rows below height {kept_from} cannot be removed: {error}"),
+            let count = pass.removed();
+            self.removed_keys.fetch_add(count - removed_before, Relaxed);
+            match goes_on {
+                Ok(true) => state.removal = Some(pass),
+                Ok(false) => info!("removed the rows of {count} keys below height {before}"),
+                Err(error) => warn!("rows below height {before} cannot be removed: {error}"),
+            }
         }
         Ok(())
     }
@@ -407,43 +411,28 @@ impl Exporter {
     /// Appends the metrics
     pub(crate) fn text(&self, out: &mut String) {
         self.lookups.text(out);
-        let gauge = |out: &mut String, name, help, value: &AtomicU64| {
-            family(out, name, "gauge", help);
-            sample(out, name, "", value.load(Relaxed));
+        let mut write = |name, kind, help, value| {
+            family(out, name, kind, help);
+            sample(out, name, "", value);
         };
-        let counter = |out: &mut String, name, help, value: &AtomicU64| {
-            family(out, name, "counter", help);
-            sample(out, name, "", value.load(Relaxed));
-        };
+        let status = self.status().clone();
+        let exported = if status.is_written { status.archived_height } else { None };
         let height = "Height of the newest block that this server has archived";
-        gauge(out, "archive_exported_height", height, &self.exported_height);
+        write("archive_exported_height", "gauge", height, exported.unwrap_or(0));
         let open = "Transactions of archived heights that are not finalized";
-        gauge(out, "archive_open_transactions", open, &self.open_transactions);
+        write("archive_open_transactions", "gauge", open, status.open_transactions);
         let floor = "Height from which on the store keeps blocks for the archive";
-        gauge(out, "archive_floor_height", floor, &self.floor);
+        write("archive_floor_height", "gauge", floor, status.kept_from);
+        let mut count = |name, help, value| write(name, "counter", help, value);
         let exported = "Transactions that this server has archived";
-        counter(out, "archive_exported_transactions_total", exported, &self.exported_transactions);
+        count("archive_exported_transactions_total", exported, status.exported_transactions);
         let failures = "Exports that failed, and were tried again";
-        counter(out, "archive_export_failures_total", failures, &self.failures);
+        count("archive_export_failures_total", failures, self.failures.load(Relaxed));
         let removed = "Keys whose rows were removed, because their heights are not kept";
-        counter(out, "archive_removed_keys_total", removed, &self.removed_keys);
+        count("archive_removed_keys_total", removed, self.removed_keys.load(Relaxed));
         let evicted = "Blocks that the store forgot although they were not archived";
-        counter(out, "archive_evicted_blocks_total", evicted, &self.evicted_blocks);
+        count("archive_evicted_blocks_total", evicted, self.evicted_blocks.load(Relaxed));
     }
-}
-
-/// The id of the writer of a store, which is chosen at the first time
-fn writer_id(store: &Store) -> Result<WriterId, Error> {
-    let mut writer = store.config_writer();
-    if let Some(row) = writer.snapshot()?.get(&WriterId::key())? {
-        return WriterId::decode(&row);
-    }
-    // Random per process.
-    let id = WriterId(RandomState::new().hash_one(0));
-    let mut batch = Batch::new();
-    batch.put(WriterId::key(), id.encode());
-    writer.commit(batch)?;
-    Ok(id)
 }
 
 /// Exports after each commit, until nothing more is to be exported or the service shuts down
