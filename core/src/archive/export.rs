@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::envelope::plain_row;
 use super::{
-    ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, HeightRanges, OpenTransaction, Origin,
+    ArchiveWriter, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, OpenTransaction, Origin,
 };
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -24,49 +24,26 @@ use crate::storage::{Key, Query, Row, Step, Table};
 /// Maximum number of blocks of an export
 const MAX_BLOCKS: u64 = 16;
 
-/// The next step of the export
-#[derive(Clone, Debug)]
-pub(super) struct ExportFrom {
-    pub(super) origin: Origin,
-    /// The next block; `None` to look for the first one that is not in `heights`
-    pub(super) ordinal: Option<u64>,
-    /// The heights that are complete
-    pub(super) heights: HeightRanges,
-    /// The transactions that were open
-    pub(super) open: Vec<OpenTransaction>,
-    /// The newest height whose configuration was exported
-    pub(super) config: Option<BlockHeight>,
-    /// The newest epoch whose configuration was exported
-    pub(super) epoch_id: Option<CryptoHash>,
-    /// Blocks above this height are not exported
-    pub(super) until: BlockHeight,
-}
-
 /// The rows that the final blocks of a storage give to an archive
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Export {
     /// The rows to put; their order has no meaning
     pub rows: Vec<(Key, Row)>,
-    /// The heights that are complete with these rows, beside those that were before
-    pub heights: HeightRanges,
-    /// All transactions that are open now, ascending
-    pub open: Vec<OpenTransaction>,
     /// The newest block of the export
     pub last: Option<BlockPoint>,
     /// Number of transactions among the rows
     pub transactions: usize,
-    pub(super) ordinal: u64,
-    pub(super) config: Option<BlockHeight>,
-    pub(super) epoch_id: Option<CryptoHash>,
+    /// The writer when all rows are durable
+    pub(super) next: ArchiveWriter,
 }
 
 /// The query for an [`Export`]; `None` if there is nothing to export
 #[derive(Debug)]
-pub struct ExportQuery(RestartableQuery<ExportFrom>);
+pub struct ExportQuery(RestartableQuery<ArchiveWriter>);
 
 impl ExportQuery {
-    pub(super) fn new(from: ExportFrom) -> Self {
+    pub(super) fn new(from: ArchiveWriter) -> Self {
         Self(RestartableQuery::new(from))
     }
 }
@@ -102,7 +79,7 @@ fn block_at(ordinal: u64, rows: &mut RowCache<'_>) -> Result<Option<Block>, Susp
     Ok(rows.block(hash)?.map(|record| Block { hash, record }))
 }
 
-impl ExportFrom {
+impl ArchiveWriter {
     /// The ordinal of the first block of these that is not in the range of heights that has the
     /// first of them
     fn first_ordinal(
@@ -112,7 +89,9 @@ impl ExportFrom {
         rows: &mut RowCache<'_>,
     ) -> Result<u64, Suspend> {
         let Some(earliest) = block_at(first, rows)? else { return Ok(first) };
-        let Some(range) = self.heights.range_of(earliest.record.height) else { return Ok(first) };
+        let Some(range) = self.progress.heights.range_of(earliest.record.height) else {
+            return Ok(first);
+        };
         // Heights ascend with ordinals.
         while first < end {
             let middle = first + (end - first) / 2;
@@ -138,12 +117,14 @@ impl ExportFrom {
         for outcome in finalized.outcomes() {
             let id = outcome?.id;
             if id != hash {
-                export.rows.push((ArchivedReceipt::key(id), plain_row(self.origin, &receipt)));
+                export
+                    .rows
+                    .push((ArchivedReceipt::key(id), plain_row(Origin::of(self.id), &receipt)));
             }
         }
         let key = Key::hash(Table::ArchivedTransactions, hash);
         let is_refusal = finalized.is_refusal();
-        let envelope = Envelope { is_refusal, ..Envelope::plain(self.origin, row) };
+        let envelope = Envelope { is_refusal, ..Envelope::plain(Origin::of(self.id), row) };
         export.rows.push((key, envelope.encode().into()));
         Ok(true)
     }
@@ -156,12 +137,12 @@ impl ExportFrom {
             epoch_id: record.epoch_id,
             protocol_version: record.protocol_version,
         };
-        let row = plain_row(self.origin, &archived.encode());
+        let row = plain_row(Origin::of(self.id), &archived.encode());
         export.rows.push((ArchivedBlock::key(*hash), row));
-        let row = plain_row(self.origin, hash.as_bytes());
+        let row = plain_row(Origin::of(self.id), hash.as_bytes());
         export.rows.push((ArchivedBlock::height_key(record.height), row));
         if !record.proof.as_bytes().is_empty() {
-            let row = plain_row(self.origin, record.proof.as_bytes());
+            let row = plain_row(Origin::of(self.id), record.proof.as_bytes());
             export.rows.push((ArchivedProof::key(*hash), row));
         }
         export.last = Some(BlockPoint { height: record.height, hash: *hash });
@@ -191,21 +172,21 @@ impl ExportFrom {
             let Some(row) = rows.row(key)? else { continue };
             let archived = Key::new(Table::ArchivedConfigs, key.bytes_in_table());
             if let Some(archived) = archived {
-                export.rows.push((archived, plain_row(self.origin, row)));
+                export.rows.push((archived, plain_row(Origin::of(self.id), row)));
             }
         }
-        export.config = named.next_back().copied().or(self.config);
+        export.next.config = named.next_back().copied().or(self.config);
         for epoch_id in epochs {
             let archived = Key::hash(Table::ArchivedConfigs, *epoch_id);
             if export.rows.iter().any(|(key, _)| *key == archived) {
-                export.epoch_id = Some(*epoch_id);
+                export.next.epoch_id = Some(*epoch_id);
             }
         }
         Ok(())
     }
 }
 
-impl Restartable for ExportFrom {
+impl Restartable for ArchiveWriter {
     type Output = Option<Export>;
 
     fn restarted(&self) -> Option<Self> {
@@ -241,12 +222,10 @@ impl Restartable for ExportFrom {
             }
             blocks.push(block);
         }
-        let mut export = Export {
-            ordinal: end,
-            config: self.config,
-            epoch_id: self.epoch_id,
-            ..Export::default()
-        };
+        let mut next = self.clone();
+        next.ordinal = Some(end);
+        next.progress.open.clear();
+        let mut export = Export { rows: Vec::new(), last: None, transactions: 0, next };
         let mut epochs: Vec<CryptoHash> =
             blocks.iter().map(|block| block.record.epoch_id).collect();
         epochs.dedup();
@@ -261,17 +240,21 @@ impl Restartable for ExportFrom {
             .collect();
         // What was open below the oldest block is not in the storage any more, and stays open.
         let earliest = rows.earliest(&chain)?.map_or(0, |earliest| earliest.height);
-        let reread = self.open.iter().filter(|open| open.height >= earliest);
+        let reread = self.progress.open.iter().filter(|open| open.height >= earliest);
         let candidates = || reread.clone().chain(&transactions);
         rows.prefetch(candidates().map(|one| Key::hash(Table::Transactions, one.hash)))?;
-        export.open.extend(self.open.iter().filter(|open| open.height < earliest));
+        export
+            .next
+            .progress
+            .open
+            .extend(self.progress.open.iter().filter(|open| open.height < earliest));
         for candidate in candidates() {
             if !self.add_transaction(candidate.hash, rows, &mut export)? {
-                export.open.push(*candidate);
+                export.next.progress.open.push(*candidate);
             }
         }
-        export.open.sort_unstable();
-        export.open.dedup();
+        export.next.progress.open.sort_unstable();
+        export.next.progress.open.dedup();
         for block in blocks {
             self.add_block(&block, &mut export);
             let height = block.record.height;
@@ -282,13 +265,13 @@ impl Restartable for ExportFrom {
                 }
                 _ => height,
             };
-            export.heights.insert(start..=height);
+            export.next.progress.heights.insert(start..=height);
             previous = Some(block);
         }
         if let Some(last) = export.last {
             self.add_configs(last.height, &epochs, rows, &mut export)?;
         }
-        let is_empty = export.rows.is_empty() && export.heights.is_empty();
+        let is_empty = export.rows.is_empty() && export.last.is_none();
         Ok((!is_empty).then_some(export))
     }
 }

@@ -5,7 +5,6 @@
 
 use alloc::vec::Vec;
 
-use super::export::ExportFrom;
 use super::*;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::{
@@ -115,7 +114,7 @@ fn an_export_without_a_configuration_keeps_the_progress_of_configurations() {
             Key::new(Table::ArchivedConfigs, key.bytes_in_table()).unwrap()
         });
         assert_eq!(found, keys.collect::<Vec<_>>(), "{heights:?}");
-        assert_eq!(one.config, newest, "{heights:?}");
+        assert_eq!(one.next.config, newest, "{heights:?}");
         writer.put(one, &archive).unwrap();
     }
 }
@@ -128,16 +127,9 @@ fn a_writer_without_an_ordinal_begins_behind_its_heights() {
     {
         let mut heights = HeightRanges::default();
         heights.insert(10..=complete_until);
-        let from = ExportFrom {
-            origin: Origin::of(WriterId(1)),
-            ordinal: None,
-            heights,
-            open: Vec::new(),
-            config: None,
-            epoch_id: None,
-            until: BlockHeight::MAX,
-        };
-        let export = run(&mut ExportQuery::new(from), &all).unwrap();
+        let writer =
+            ArchiveWriter::resume(WriterId(1), WriterProgress { heights, open: Vec::new() });
+        let export = run(&mut writer.export(), &all).unwrap();
         let blocks = export.iter().flat_map(|export| &export.rows);
         let heights: Vec<_> = blocks
             .filter(|(key, _)| key.table() == Table::ArchivedHeights)
@@ -244,7 +236,8 @@ fn an_export_has_the_rows_of_its_blocks_and_lists_what_is_open() {
     let mut export = |storage: &MemoryStorage| {
         let export = run(&mut writer.export(), storage).unwrap()?;
         let (last, transactions) = (export.last.map(|last| last.height), export.transactions);
-        let open: Vec<_> = export.open.iter().map(|open| (open.height, open.hash)).collect();
+        let open: Vec<_> =
+            export.next.progress().open.iter().map(|open| (open.height, open.hash)).collect();
         let mut keys: Vec<_> = export.rows.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();
         writer.put(export, &archive).unwrap();

@@ -7,8 +7,8 @@
 
 use alloc::vec::Vec;
 
-use super::export::{Export, ExportFrom, ExportQuery};
-use super::{Archive, Envelope, HeightRanges, Origin, WriterId, WriterProgress};
+use super::export::{Export, ExportQuery};
+use super::{Archive, Envelope, HeightRanges, WriterId, WriterProgress};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::{Key, Row, Table};
@@ -31,15 +31,18 @@ const MAX_PUT_BYTES: usize = 4 << 20;
 /// assert!(writer.progress().heights.is_empty());
 /// # Ok::<(), milepost::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ArchiveWriter {
-    id: WriterId,
-    progress: WriterProgress,
-    /// The next block; `None` if it has to be looked for
-    ordinal: Option<u64>,
-    config: Option<BlockHeight>,
-    epoch_id: Option<CryptoHash>,
-    until: BlockHeight,
+    pub(super) id: WriterId,
+    pub(super) progress: WriterProgress,
+    /// The next block; `None` to look for the first one that is not archived
+    pub(super) ordinal: Option<u64>,
+    /// The newest height whose configuration was exported
+    pub(super) config: Option<BlockHeight>,
+    /// The newest epoch whose configuration was exported
+    pub(super) epoch_id: Option<CryptoHash>,
+    /// Blocks above this height are not exported
+    pub(super) until: BlockHeight,
 }
 
 impl ArchiveWriter {
@@ -82,15 +85,7 @@ impl ArchiveWriter {
 
     /// The query for the rows of the storage that this writer has not archived
     pub fn export(&self) -> ExportQuery {
-        ExportQuery::new(ExportFrom {
-            origin: Origin::of(self.id),
-            ordinal: self.ordinal,
-            heights: self.progress.heights.clone(),
-            open: self.progress.open.clone(),
-            config: self.config,
-            epoch_id: self.epoch_id,
-            until: self.until,
-        })
+        ExportQuery::new(self.clone())
     }
 
     /// Puts the rows of an export, and then the progress of the writer
@@ -99,27 +94,10 @@ impl ArchiveWriter {
     ///
     /// Those of the archive. The writer is unchanged then, and exports the same again.
     pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-        let (writes, next) = self.writes(export);
+        let (writes, next) = export.into_writes();
         writes.iter().try_for_each(|write| write.run(archive))?;
         *self = next;
         Ok(())
-    }
-
-    /// The writes that put the rows of an export and then the progress of the writer, and the
-    /// writer when all of them are done
-    pub(crate) fn writes(&self, export: Export) -> (Vec<ArchiveWrite>, Self) {
-        let Export { mut rows, heights, open, ordinal, config, epoch_id, .. } = export;
-        let mut writes = Vec::new();
-        while !rows.is_empty() {
-            let rest = rows.split_off(part_len(&rows));
-            writes.push(ArchiveWrite { rows, replaces: false });
-            rows = rest;
-        }
-        let mut progress = WriterProgress { heights: self.progress.heights.clone(), open };
-        progress.heights.extend(&heights);
-        let row = (WriterProgress::key(self.id), progress.encode(self.id));
-        writes.push(ArchiveWrite { rows: [row].into(), replaces: true });
-        (writes, Self { progress, ordinal: Some(ordinal), config, epoch_id, ..*self })
     }
 
     /// Removes the heights below this one from the progress of all writers, before a [`Removal`]
@@ -150,6 +128,23 @@ impl ArchiveWriter {
         archive.replace_many(&cut)?;
         self.progress.forget(last);
         Ok(())
+    }
+}
+
+impl Export {
+    /// The writes that put the rows and then the progress of the writer, and the writer when all of
+    /// them are done
+    pub(crate) fn into_writes(self) -> (Vec<ArchiveWrite>, ArchiveWriter) {
+        let Self { mut rows, next, .. } = self;
+        let mut writes = Vec::new();
+        while !rows.is_empty() {
+            let rest = rows.split_off(part_len(&rows));
+            writes.push(ArchiveWrite { rows, replaces: false });
+            rows = rest;
+        }
+        let row = (WriterProgress::key(next.id), next.progress.encode(next.id));
+        writes.push(ArchiveWrite { rows: [row].into(), replaces: true });
+        (writes, next)
     }
 }
 

@@ -374,9 +374,8 @@ impl ArchiveExporter {
             }
             (Stage::Export, ExportAnswer::Export(None)) => Ok(self.read_chain()),
             (Stage::Export, ExportAnswer::Export(Some(export))) => {
-                let Some(writer) = &self.writer else { return Err(unexpected()) };
                 let transactions = export.transactions as u64;
-                let (writes, next) = writer.writes(*export);
+                let (writes, next) = export.into_writes();
                 let (writes, next) = (writes.into_iter(), Box::new(next));
                 self.stage = Stage::Writes { writes, next, transactions };
                 Ok(self.write())
@@ -396,8 +395,10 @@ impl ArchiveExporter {
             }
             (Stage::Scan(rows), ExportAnswer::Page(page)) => {
                 let Some((last, _)) = page.last() else {
-                    let writers = rows.iter().map(|(_, row)| WriterProgress::decode(row));
-                    let writers = writers.collect::<Result<Vec<_>, _>>()?;
+                    let mut writers = Vec::new();
+                    for (_, row) in rows {
+                        writers.push(WriterProgress::decode(row)?);
+                    }
                     self.union = Some(WriterProgress::union(&writers));
                     return Ok(ExportStep::Done(Ok(self.is_complete())));
                 };

@@ -321,9 +321,14 @@ impl<T> Endpoint<T> {
     /// Asks what the storage knows about the chain, with rows that the host supplies; ends in
     /// [`Output::Completed`]
     pub fn handle_chain_query(&mut self) -> RequestHandle {
-        let isolation = self.engine.settings().isolation;
-        let query = OptimisticQuery::new(ChainQuery::new(), isolation);
-        self.start(OperationKind::query(query, Completion::Chain))
+        let handle = self.waiters.reserve(None);
+        self.start_chain_query(handle, ChainQuery::new());
+        handle
+    }
+
+    pub(super) fn start_chain_query(&mut self, handle: RequestHandle, query: ChainQuery) {
+        let query = OptimisticQuery::new(query, self.engine.settings().isolation);
+        self.operations.start(handle, OperationKind::query(query, Completion::Chain));
     }
 
     /// Observes a transaction once, with rows that the host supplies, for watchers whose last

@@ -149,7 +149,6 @@ impl<T> Endpoint<T> {
 
     fn do_export_step(&mut self, step: ExportStep) {
         let Some(handle) = self.exports.handles.first().copied() else { return };
-        let isolation = self.engine().settings().isolation;
         match step {
             ExportStep::Row(key) => {
                 let keys = [key].into();
@@ -165,14 +164,11 @@ impl<T> Endpoint<T> {
                 self.operations.start(handle, OperationKind::Commit(batch));
             }
             ExportStep::Export(query) => {
-                let query = OptimisticQuery::new(query, isolation);
+                let query = OptimisticQuery::new(query, self.engine().settings().isolation);
                 let complete = |export: Option<_>| Completion::Export(export.map(Box::new));
                 self.operations.start(handle, OperationKind::query(query, complete));
             }
-            ExportStep::Chain(query) => {
-                let query = OptimisticQuery::new(query, isolation);
-                self.operations.start(handle, OperationKind::query(query, Completion::Chain));
-            }
+            ExportStep::Chain(query) => self.start_chain_query(handle, query),
             ExportStep::Done(result) => {
                 self.exports.handles.remove(0);
                 self.waiters.remove(handle);
