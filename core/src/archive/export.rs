@@ -35,7 +35,9 @@ pub struct Export {
     /// Number of transactions among the rows
     pub transactions: usize,
     /// The writer when all rows are durable
-    pub(super) next: ArchiveWriter,
+    pub(crate) next: ArchiveWriter,
+    /// Whether the last write, of its progress, was taken
+    pub(super) has_progress: bool,
 }
 
 /// The query for an [`Export`]; `None` if there is nothing to export
@@ -225,7 +227,8 @@ impl Restartable for ArchiveWriter {
         let mut next = self.clone();
         next.ordinal = Some(end);
         next.progress.open.clear();
-        let mut export = Export { rows: Vec::new(), last: None, transactions: 0, next };
+        let mut export =
+            Export { rows: Vec::new(), last: None, transactions: 0, next, has_progress: false };
         let mut epochs: Vec<CryptoHash> =
             blocks.iter().map(|block| block.record.epoch_id).collect();
         epochs.dedup();

@@ -179,7 +179,8 @@ fn rows_are_put_in_parts_of_a_few_mebibytes() {
     let counting = Counting(Vec::new().into());
     let mut writer = ArchiveWriter::open(WRITER, &MemoryArchive::new()).unwrap();
     let rows = [1, 3, 1, 5, 1, 1].map(large).into();
-    let export = Export { rows, last: None, transactions: 0, next: writer.clone() };
+    let next = writer.clone();
+    let export = Export { rows, last: None, transactions: 0, next, has_progress: false };
     writer.put(export, &counting).unwrap();
     // At most 4 MiB at once, and a larger row alone
     assert_eq!(*counting.0.borrow(), [2, 1, 1, 2]);

@@ -6,6 +6,7 @@
 //! a remote archive is waited for.
 
 use alloc::vec::Vec;
+use core::mem;
 
 use super::export::{Export, ExportQuery};
 use super::{Archive, Envelope, HeightRanges, WriterId, WriterProgress};
@@ -94,9 +95,11 @@ impl ArchiveWriter {
     ///
     /// Those of the archive. The writer is unchanged then, and exports the same again.
     pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-        let (writes, next) = export.into_writes();
-        writes.iter().try_for_each(|write| write.run(archive))?;
-        *self = next;
+        let mut export = export;
+        while let Some(write) = export.next_write() {
+            write.run(archive)?;
+        }
+        *self = export.next;
         Ok(())
     }
 
@@ -132,19 +135,18 @@ impl ArchiveWriter {
 }
 
 impl Export {
-    /// The writes that put the rows and then the progress of the writer, and the writer when all of
-    /// them are done
-    pub(crate) fn into_writes(self) -> (Vec<ArchiveWrite>, ArchiveWriter) {
-        let Self { mut rows, next, .. } = self;
-        let mut writes = Vec::new();
-        while !rows.is_empty() {
-            let rest = rows.split_off(part_len(&rows));
-            writes.push(ArchiveWrite { rows, replaces: false });
-            rows = rest;
+    /// The next of the writes that put the rows and then the progress of the writer; `None` after
+    /// the last one
+    pub(crate) fn next_write(&mut self) -> Option<ArchiveWrite> {
+        if !self.rows.is_empty() {
+            let rest = self.rows.split_off(part_len(&self.rows));
+            let rows = mem::replace(&mut self.rows, rest);
+            return Some(ArchiveWrite { rows, replaces: false });
         }
-        let row = (WriterProgress::key(next.id), next.progress.encode(next.id));
-        writes.push(ArchiveWrite { rows: [row].into(), replaces: true });
-        (writes, next)
+        let ArchiveWriter { id, progress, .. } = &self.next;
+        let row = || (WriterProgress::key(*id), progress.encode(*id));
+        let is_last = !mem::replace(&mut self.has_progress, true);
+        is_last.then(|| ArchiveWrite { rows: [row()].into(), replaces: true })
     }
 }
 

@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
-use alloc::vec::{self, Vec};
+use alloc::vec::Vec;
 use core::mem;
 
 use super::{ChainQuery, ChainStatus};
@@ -87,8 +87,8 @@ enum Stage {
     Progress(WriterId),
     /// What is final and not archived
     Export,
-    /// Writes, and the writer when all of them are done
-    Writes { writes: vec::IntoIter<ArchiveWrite>, next: Box<ArchiveWriter>, transactions: u64 },
+    /// A write of this export
+    Write(Box<Export>),
     /// The state of the chain
     Chain,
     /// A page of the progress of all writers, after these rows
@@ -244,7 +244,7 @@ impl ArchiveExporter {
 
     /// Whether it waits for a write to the archive
     pub(super) const fn waits_for_write(&self) -> bool {
-        matches!(self.stage, Stage::Writes { .. })
+        matches!(self.stage, Stage::Write(_))
     }
 
     /// Whether it waits for a page
@@ -374,13 +374,10 @@ impl ArchiveExporter {
             }
             (Stage::Export, ExportAnswer::Export(None)) => Ok(self.read_chain()),
             (Stage::Export, ExportAnswer::Export(Some(export))) => {
-                let transactions = export.transactions as u64;
-                let (writes, next) = export.into_writes();
-                let (writes, next) = (writes.into_iter(), Box::new(next));
-                self.stage = Stage::Writes { writes, next, transactions };
+                self.stage = Stage::Write(export);
                 Ok(self.write())
             }
-            (Stage::Writes { .. }, ExportAnswer::Written) => Ok(self.write()),
+            (Stage::Write(_), ExportAnswer::Written) => Ok(self.write()),
             (Stage::Chain, ExportAnswer::Chain(chain)) => {
                 self.earliest = chain.earliest.map(|block| block.height);
                 self.last_final = chain.last_final.map_or(0, |block| block.height);
@@ -435,14 +432,14 @@ impl ArchiveExporter {
 
     /// The next write of the export; after the last one the writer continues
     fn write(&mut self) -> ExportStep {
-        if let Stage::Writes { writes, .. } = &mut self.stage
-            && let Some(write) = writes.next()
+        if let Stage::Write(export) = &mut self.stage
+            && let Some(write) = export.next_write()
         {
             return ExportStep::Write(write);
         }
-        if let Stage::Writes { next, transactions, .. } = mem::take(&mut self.stage) {
-            self.writer = Some(*next);
-            self.exported_transactions += transactions;
+        if let Stage::Write(export) = mem::take(&mut self.stage) {
+            self.exported_transactions += export.transactions as u64;
+            self.writer = Some(export.next);
         }
         self.export()
     }
