@@ -53,7 +53,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes in the page that was pushed, or why there is none
+    /// Handles the page that was pushed, or why there is none
     ///
     /// # Errors
     ///

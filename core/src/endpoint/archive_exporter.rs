@@ -338,7 +338,7 @@ impl ArchiveExporter {
         }
     }
 
-    /// Takes in the answer to a step, or why there is none; returns the next step
+    /// Handles the answer to a step, or why there is none; returns the next step
     pub fn handle(&mut self, answer: Result<ExportAnswer, Error>) -> ExportStep {
         let step = match answer.and_then(|answer| self.advance(answer)) {
             Ok(step) => step,
@@ -410,6 +410,7 @@ impl ArchiveExporter {
             _ => Err(unexpected()),
         }
     }
+
     fn read_chain(&mut self) -> ExportStep {
         self.wait(Stage::Chain, ExportStep::Chain(ChainQuery::new()))
     }

@@ -230,7 +230,7 @@ fn a_writer_with_an_end_says_when_it_is_complete() {
     assert!(exporter.run(&mut storage, &archive, false).unwrap());
     let status = exporter.status();
     assert_eq!((status.archived_height, status.open_transactions), (Some(until), 0));
-    // What is above is of no interest to the archive.
+    // The archive needs nothing above this height.
     assert_eq!(status.kept_from, BlockHeight::MAX);
 }
 
@@ -249,10 +249,10 @@ fn a_page_that_does_not_advance_and_an_answer_to_another_step_are_errors() {
     let scan = exporter.handle(Ok(ExportAnswer::Chain(chain)));
     assert!(matches!(scan, ExportStep::Scan { after: None, .. }));
     assert!(matches!(exporter.handle(page()), ExportStep::Scan { after: Some(_), .. }));
-    let ExportStep::Done(Err(error)) = exporter.handle(page()) else { panic!("it goes on") };
+    let ExportStep::Done(Err(error)) = exporter.handle(page()) else { panic!("it continues") };
     assert_eq!(error.kind(), ErrorKind::Storage);
     for answer in [Ok(ExportAnswer::Written), page()] {
-        let ExportStep::Done(Err(error)) = exporter.handle(answer) else { panic!("it goes on") };
+        let ExportStep::Done(Err(error)) = exporter.handle(answer) else { panic!("it continues") };
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
     assert_eq!(exporter.status().failures, 3);

@@ -90,7 +90,7 @@ impl<T> Endpoint<T> {
         self.exports.exporter.as_ref().map(|exporter| exporter.status())
     }
 
-    /// Takes in the rows of an [`Output::Scan`] with their keys, or why there are none
+    /// Handles the rows of an [`Output::Scan`] with their keys, or why there are none
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl<T> Endpoint<T> {
         Ok(())
     }
 
-    /// Takes in the one row that the export asked for
+    /// Handles the one row that the export asked for
     pub(super) fn handle_archived_row(
         &mut self,
         rows: Result<&[Option<Row>], Error>,
@@ -121,7 +121,7 @@ impl<T> Endpoint<T> {
         Ok(())
     }
 
-    /// Takes in the end of an operation of the export
+    /// Handles the end of an operation of the export
     pub(super) fn handle_export_completion(&mut self, result: Result<Completion, Error>) {
         self.handle_export_answer(result.map(|completion| match completion {
             Completion::Chain(chain) => ExportAnswer::Chain(chain),
