@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::unknown_fields::{Name, RawJson, UnknownFields, duplicate};
@@ -87,7 +86,6 @@ pub struct RpcTransactionResponse {
 
 impl Serialize for RpcTransactionResponse {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
         let mut merged;
         let unknown_fields = match &self.outcome {
             Some(outcome) if self.unknown_fields.is_empty() => &outcome.unknown_fields,
@@ -100,25 +98,26 @@ impl Serialize for RpcTransactionResponse {
             }
             None => &self.unknown_fields,
         };
-        let mut unknown_fields = unknown_fields.merge();
-        unknown_fields.before("final_execution_status", &mut map)?;
-        map.serialize_entry("final_execution_status", &self.final_execution_status)?;
-        if let Some(outcome) = &self.outcome {
-            if let Some(receipts) = &outcome.receipts {
-                unknown_fields.before("receipts", &mut map)?;
-                map.serialize_entry("receipts", receipts)?;
-            }
-            unknown_fields.before("receipts_outcome", &mut map)?;
-            map.serialize_entry("receipts_outcome", &outcome.receipts_outcome)?;
-            unknown_fields.before("status", &mut map)?;
-            map.serialize_entry("status", &outcome.status)?;
-            unknown_fields.before("transaction", &mut map)?;
-            map.serialize_entry("transaction", &outcome.transaction)?;
-            unknown_fields.before("transaction_outcome", &mut map)?;
-            map.serialize_entry("transaction_outcome", &outcome.transaction_outcome)?;
-        }
-        unknown_fields.rest(&mut map)?;
-        map.end()
+        let outcome = self.outcome.as_ref();
+        unknown_fields.write(
+            serializer,
+            &[
+                "final_execution_status",
+                "receipts",
+                "receipts_outcome",
+                "status",
+                "transaction",
+                "transaction_outcome",
+            ],
+            &[
+                Some(&self.final_execution_status),
+                outcome.and_then(|outcome| Some(outcome.receipts.as_ref()? as _)),
+                outcome.map(|outcome| &outcome.receipts_outcome as _),
+                outcome.map(|outcome| &outcome.status as _),
+                outcome.map(|outcome| &outcome.transaction as _),
+                outcome.map(|outcome| &outcome.transaction_outcome as _),
+            ],
+        )
     }
 }
 

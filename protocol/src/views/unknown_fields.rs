@@ -6,10 +6,9 @@
 use alloc::borrow::{Cow, ToOwned as _};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::{self, Entry};
+use alloc::collections::btree_map::Entry;
 use alloc::string::String;
 use core::fmt;
-use core::iter::Peekable;
 
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -141,41 +140,49 @@ impl UnknownFields {
         }
     }
 
-    /// An iterator over the members that merges them into the sorted members of a type
-    pub(crate) fn merge(&self) -> Merge<'_> {
-        Merge(self.0.iter().peekable())
+    /// Writes an object of the members of these names and of the unknown ones, all of them sorted
+    ///
+    /// Members without a value are left out.
+    pub(crate) fn write<S: Serializer>(
+        &self,
+        serializer: S,
+        names: &[&'static str],
+        values: &[Option<&dyn Member<S::SerializeMap>>],
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let mut unknown_fields = self.0.iter().peekable();
+        for (name, value) in names.iter().zip(values) {
+            let Some(value) = value else { continue };
+            while let Some((unknown, value)) =
+                unknown_fields.next_if(|(unknown, _)| ***unknown < **name)
+            {
+                map.serialize_entry(unknown, value)?;
+            }
+            unknown_fields.next_if(|(unknown, _)| ***unknown == **name);
+            value.write(name, &mut map)?;
+        }
+        for (name, value) in unknown_fields {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// The value of a member, behind a pointer: the members of all types are written by one function
+pub(crate) trait Member<M: SerializeMap> {
+    /// Writes the member
+    fn write(&self, name: &'static str, map: &mut M) -> Result<(), M::Error>;
+}
+
+impl<M: SerializeMap, T: Serialize> Member<M> for T {
+    fn write(&self, name: &'static str, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry(name, self)
     }
 }
 
 /// The error for a second member of one name
 pub(crate) fn duplicate<E: serde::de::Error>(name: &str) -> E {
     E::custom(format_args!("duplicate member {}", json::write(name)))
-}
-
-/// The members of an [`UnknownFields`] that are not written yet
-pub(crate) struct Merge<'e>(Peekable<btree_map::Iter<'e, Box<str>, RawJson>>);
-
-impl Merge<'_> {
-    /// Writes the members that sort before `name`, and skips a member `name`
-    pub(crate) fn before<M: SerializeMap>(
-        &mut self,
-        name: &'static str,
-        map: &mut M,
-    ) -> Result<(), M::Error> {
-        while let Some((unknown, value)) = self.0.next_if(|(unknown, _)| ***unknown < *name) {
-            map.serialize_entry(unknown, value)?;
-        }
-        self.0.next_if(|(unknown, _)| ***unknown == *name);
-        Ok(())
-    }
-
-    /// Writes the remaining members
-    pub(crate) fn rest<M: SerializeMap>(self, map: &mut M) -> Result<(), M::Error> {
-        for (name, value) in self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        Ok(())
-    }
 }
 
 /// An unknown variant of an enumeration: its name, and its value unless it is a string

@@ -79,8 +79,9 @@ macro_rules! wire_struct {
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Self { $( $field, )* unknown_fields } = self;
                 $crate::views::wire::write_members!(
-                    serializer, self, { $( $field $(= $mode)? , )* }
+                    serializer, unknown_fields, { $( $field $(= $mode)? , )* }
                 )
             }
         }
@@ -339,8 +340,9 @@ macro_rules! write_variant {
 
         impl serde::Serialize for Body<'_> {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Body { $( $field, )* unknown_fields } = *self;
                 $crate::views::wire::write_members!(
-                    serializer, self, { $( $field $(= $mode)? , )* }
+                    serializer, unknown_fields, { $( $field $(= $mode)? , )* }
                 )
             }
         }
@@ -435,42 +437,36 @@ macro_rules! read_missing {
     };
 }
 
-/// Writes an object of these members of `$body` and its unknown fields
+/// Writes an object of these members, which are variables, and of unknown fields
 macro_rules! write_members {
-    ($serializer:ident, $body:ident, { $( $field:ident $(= $mode:ident)? , )* }) => {{
-        use serde::ser::SerializeMap as _;
-
-        let mut map = $serializer.serialize_map(None)?;
-        #[allow(unused_mut, reason = "some objects have no known members")]
-        let mut unknown_fields = $body.unknown_fields.merge();
-        $( $crate::views::wire::write_member!(map, unknown_fields, $body, $field $($mode)?); )*
-        unknown_fields.rest(&mut map)?;
-        map.end()
-    }};
+    ($serializer:ident, $unknown_fields:ident, { $( $field:ident $(= $mode:ident)? , )* }) => {
+        $unknown_fields.write(
+            $serializer,
+            &[$( stringify!($field) ),*],
+            &[$( $crate::views::wire::written!($field $($mode)?) ),*],
+        )
+    };
 }
 
-/// Writes a member, after the unknown fields that sort before it
-macro_rules! write_member {
-    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident absent) => {
-        $crate::views::wire::write_member!($map, $unknown_fields, $body, $field omitted);
+/// The value of a member that is written; `None` for one that is omitted
+macro_rules! written {
+    ($field:ident absent) => {
+        $crate::views::wire::written!($field omitted)
     };
-    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident versioned) => {
-        $crate::views::wire::write_member!($map, $unknown_fields, $body, $field omitted);
+    ($field:ident versioned) => {
+        $crate::views::wire::written!($field omitted)
     };
-    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident omitted) => {
-        if $body.$field.is_some() {
-            $crate::views::wire::write_member!($map, $unknown_fields, $body, $field);
-        }
+    ($field:ident omitted) => {
+        $field.as_ref().map(|value| value as _)
     };
-    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident $($mode:ident)?) => {
-        $unknown_fields.before(stringify!($field), &mut $map)?;
-        $map.serialize_entry(stringify!($field), &$body.$field)?;
+    ($field:ident $($mode:ident)?) => {
+        Some($field)
     };
 }
 
 pub(crate) use {
     bind, empty, name, read_members, read_missing, read_value, read_variant, read_word, wire_enum,
-    wire_struct, write_member, write_members, write_variant,
+    wire_struct, write_members, write_variant, written,
 };
 
 /// Returns an error if the object of an enumeration has a second variant
