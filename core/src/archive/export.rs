@@ -162,13 +162,15 @@ impl ArchiveWriter {
         export: &mut Export,
     ) -> Result<(), Suspend> {
         let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
-        let is_new = |first: &&BlockHeight| {
-            **first <= height && self.config.is_none_or(|exported| **first > exported)
-        };
-        let mut named = index.heights.iter().filter(is_new);
-        let keys = epochs.iter().map(|epoch_id| ConfigRecord::epoch_key(*epoch_id));
-        let keys = keys.chain(named.clone().map(|first| ConfigRecord::height_key(*first)));
-        let keys: Vec<Key> = keys.collect();
+        let mut keys: Vec<Key> =
+            epochs.iter().map(|epoch_id| ConfigRecord::epoch_key(*epoch_id)).collect();
+        export.next.config = self.config;
+        for first in index.heights {
+            if first <= height && self.config.is_none_or(|exported| first > exported) {
+                keys.push(ConfigRecord::height_key(first));
+                export.next.config = Some(first);
+            }
+        }
         rows.prefetch(keys.iter().copied())?;
         for key in keys {
             let Some(row) = rows.row(key)? else { continue };
@@ -177,7 +179,6 @@ impl ArchiveWriter {
                 export.rows.push((archived, plain_row(Origin::of(self.id), row)));
             }
         }
-        export.next.config = named.next_back().copied().or(self.config);
         for epoch_id in epochs {
             let archived = Key::hash(Table::ArchivedConfigs, *epoch_id);
             if export.rows.iter().any(|(key, _)| *key == archived) {
@@ -233,27 +234,25 @@ impl Restartable for ArchiveWriter {
             blocks.iter().map(|block| block.record.epoch_id).collect();
         epochs.dedup();
         epochs.retain(|epoch_id| Some(*epoch_id) != self.epoch_id);
-        let transactions: Vec<OpenTransaction> = blocks
-            .iter()
-            .flat_map(|Block { record, .. }| {
-                let height = record.height;
-                let rows = record.rows.iter().filter(|row| row.table == Table::Transactions);
-                rows.map(move |row| OpenTransaction { height, hash: row.id })
-            })
-            .collect();
         // What was open below the oldest block is not in the storage any more, and stays open.
         let earliest = rows.earliest(&chain)?.map_or(0, |earliest| earliest.height);
-        let reread = self.progress.open.iter().filter(|open| open.height >= earliest);
-        let candidates = || reread.clone().chain(&transactions);
-        rows.prefetch(candidates().map(|one| Key::hash(Table::Transactions, one.hash)))?;
-        export
-            .next
-            .progress
-            .open
-            .extend(self.progress.open.iter().filter(|open| open.height < earliest));
-        for candidate in candidates() {
+        let mut candidates = Vec::new();
+        for open in &self.progress.open {
+            let still_open = &mut export.next.progress.open;
+            let list = if open.height < earliest { still_open } else { &mut candidates };
+            list.push(*open);
+        }
+        for Block { record, .. } in &blocks {
+            for row in &record.rows {
+                if row.table == Table::Transactions {
+                    candidates.push(OpenTransaction { height: record.height, hash: row.id });
+                }
+            }
+        }
+        rows.prefetch(candidates.iter().map(|one| Key::hash(Table::Transactions, one.hash)))?;
+        for candidate in candidates {
             if !self.add_transaction(candidate.hash, rows, &mut export)? {
-                export.next.progress.open.push(*candidate);
+                export.next.progress.open.push(candidate);
             }
         }
         export.next.progress.open.sort_unstable();

@@ -3,9 +3,10 @@
 //! What a writer has archived is a handful of ranges, whatever the length of the chain. Heights at
 //! which the chain has no block are in a range like any other.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 
 use crate::primitives::BlockHeight;
 
@@ -48,7 +49,7 @@ impl HeightRanges {
         let joined = self.0.get(first..last).unwrap_or_default();
         let start = joined.first().map_or(start, |range| start.min(*range.start()));
         let end = joined.last().map_or(end, |range| end.max(*range.end()));
-        self.0.splice(first..last, [start..=end]);
+        self.replace(first..last, vec![start..=end]);
     }
 
     /// Removes these heights
@@ -62,11 +63,14 @@ impl HeightRanges {
         let cut = self.0.get(first..last).unwrap_or_default();
         let before = cut.first().filter(|range| *range.start() < start);
         let after = cut.last().filter(|range| *range.end() > end);
-        let rest = [
-            before.map(|range| *range.start()..=start - 1),
-            after.map(|range| end + 1..=*range.end()),
-        ];
-        self.0.splice(first..last, rest.into_iter().flatten());
+        let mut rest = Vec::new();
+        rest.extend(before.map(|range| *range.start()..=start - 1));
+        rest.extend(after.map(|range| end + 1..=*range.end()));
+        self.replace(first..last, rest);
+    }
+
+    fn replace(&mut self, replaced: Range<usize>, ranges: Vec<RangeInclusive<BlockHeight>>) {
+        self.0.splice(replaced, ranges);
     }
 
     /// Adds all heights of another set

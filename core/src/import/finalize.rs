@@ -114,11 +114,16 @@ fn candidates(
     blocks: &[CanonicalBlock],
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Vec<CryptoHash>, Suspend> {
-    let rows = blocks.iter().flat_map(|block| &block.record.rows);
-    let outcomes = rows.filter(|row_id| row_id.table == Table::Outcomes).map(|row_id| row_id.id);
-    overlay.prefetch(
-        outcomes.clone().flat_map(|id| [Key::hash(Table::Outcomes, id), ReceiptParent::key(id)]),
-    )?;
+    let (mut outcomes, mut keys) = (Vec::new(), Vec::new());
+    for block in blocks {
+        for row_id in &block.record.rows {
+            if row_id.table == Table::Outcomes {
+                outcomes.push(row_id.id);
+                keys.extend([row_id.key(), ReceiptParent::key(row_id.id)]);
+            }
+        }
+    }
+    overlay.prefetch(keys)?;
     let (mut transactions, mut without_parent) = (Vec::new(), Vec::new());
     for id in outcomes {
         let Some(row) = overlay.row(Key::hash(Table::Outcomes, id))? else { continue };

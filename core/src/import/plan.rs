@@ -274,18 +274,16 @@ impl PlanImport {
             record: self.record(),
             rows: self.content.rows.clone(),
         });
-        let rows = branch.iter().flat_map(|block| &block.rows);
-        // The keys of the block's own rows were prefetched at the start.
-        let reapplied = branch.split_last().map_or(&[][..], |(_, reapplied)| reapplied);
-        let mut keys: Vec<Key> = reapplied
-            .iter()
-            .flat_map(|block| &block.rows)
-            .map(|(row_id, _)| row_id.key())
-            .collect();
-        let mut count = 0;
-        for (row_id, row) in rows {
-            receipt_parents::add_keys(row_id, row, &mut keys);
-            count += usize::from(row_id.table != Table::Outcomes);
+        let (mut keys, mut count) = (Vec::new(), 0);
+        for block in &branch {
+            for (row_id, row) in &block.rows {
+                // The keys of the block's own rows were prefetched at the start.
+                if block.hash != point.hash {
+                    keys.push(row_id.key());
+                }
+                receipt_parents::add_keys(row_id, row, &mut keys);
+                count += usize::from(row_id.table != Table::Outcomes);
+            }
         }
         // Each row is a change, an outcome counted by its parent's key, and so is each parent row.
         let changes = count + keys.len();

@@ -53,9 +53,12 @@ pub(super) fn revert_after(
         ));
     }
     let blocks = canonical_blocks(ordinals, overlay)?;
-    let fork_keys = blocks.iter().map(|block| Key::hash(Table::ForkBlocks, block.hash));
-    let row_keys = blocks.iter().flat_map(|block| &block.record.rows).map(RowId::key);
-    overlay.prefetch(row_keys.chain(fork_keys))?;
+    let mut keys = Vec::new();
+    for block in &blocks {
+        keys.extend(block.record.rows.iter().map(RowId::key));
+        keys.push(Key::hash(Table::ForkBlocks, block.hash));
+    }
+    overlay.prefetch(keys)?;
     let mut has_restored = false;
     let mut reverted = Vec::with_capacity(blocks.len());
     for CanonicalBlock { hash, ordinal, mut record } in blocks.into_iter().rev() {
@@ -111,7 +114,7 @@ fn add_orphans(
     update: &mut ChainUpdate,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<(), Suspend> {
-    let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
+    let mut followed: HashSet<(Table, CryptoHash), HashBuilder> = HashSet::default();
     let (mut first, mut level) = (0, 0);
     let max_changes = update.changes.len() + MAX_ORPHANS;
     while first < update.changes.len() {
@@ -120,11 +123,14 @@ fn add_orphans(
             return Ok(());
         }
         level += 1;
-        let outcomes = update.changes[first..].iter().filter_map(|change| match change {
-            Change::Outcome(id) => Some(*id),
-            _ => None,
-        });
-        let ids: Vec<CryptoHash> = outcomes.filter(|id| followed.insert(*id)).collect();
+        let mut ids = Vec::new();
+        for change in &update.changes[first..] {
+            if let Change::Outcome(id) = change
+                && followed.insert((Table::Outcomes, *id))
+            {
+                ids.push(*id);
+            }
+        }
         first = update.changes.len();
         let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
         overlay.prefetch(ids.iter().map(key))?;

@@ -4,7 +4,9 @@
 //! final; that of any other is computed from its receipt tree. Both give the same bytes, because
 //! the row is made from the tree.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::iter;
 use core::ops::Deref;
 
 use super::tree_status::TreeStatus;
@@ -242,15 +244,17 @@ impl TransactionStatus {
     ///
     /// Of an item: a corrupt row.
     pub fn outcomes(&self) -> impl Iterator<Item = Result<(CryptoHash, OutcomeRecord<'_>), Error>> {
-        let (from_tree, finalized) = match &self.0 {
-            Source::Tree(status) => (Some(status.outcomes()), None),
-            Source::Finalized(row) => {
-                let finalized = FinalizedTransaction::decode(row).ok().flatten();
-                let outcomes = finalized.into_iter().flat_map(|finalized| finalized.outcomes());
-                (None, Some(outcomes.map(|outcome| outcome.map(|one| (one.id, one.outcome)))))
-            }
+        // Behind a pointer: an iterator that is either of two is much code where it is used.
+        let outcomes: Box<dyn Iterator<Item = _>> = match &self.0 {
+            Source::Tree(status) => Box::new(status.outcomes()),
+            Source::Finalized(row) => match FinalizedTransaction::decode(row) {
+                Ok(Some(finalized)) => Box::new(
+                    finalized.outcomes().map(|outcome| outcome.map(|one| (one.id, one.outcome))),
+                ),
+                _ => Box::new(iter::empty()),
+            },
         };
-        from_tree.into_iter().flatten().chain(finalized.into_iter().flatten())
+        outcomes
     }
 
     /// The ids of the receipts that are generated and not executed, each with whether it is known

@@ -527,7 +527,9 @@ fn within(
     match limit {
         Some(limit) if value > limit => {
             let mut members: [(_, &dyn Display); 2] = [("limit", &limit), (member, &value)];
-            members.sort_unstable_by_key(|(name, _)| *name);
+            if member < "limit" {
+                members.reverse();
+            }
             Err(variant(error, &members))
         }
         _ => Ok(()),
