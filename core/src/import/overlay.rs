@@ -3,6 +3,8 @@
 //! A plan reverts blocks and applies others, and each step sees the steps before it. Changes are
 //! kept by key, so a batch names every key once; they are sorted when the batch is made.
 
+use core::iter;
+
 use hashbrown::HashMap;
 
 use crate::config::ReadRows;
@@ -47,14 +49,15 @@ impl<'rows, 'source> WriteOverlay<'rows, 'source> {
 
     /// Fetches the rows of all these keys in one round trip
     pub(super) fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
-        self.prefetch_each(&mut keys.into_iter())
+        let mut keys = keys.into_iter();
+        self.prefetch_each(&mut || keys.next())
     }
 
     /// Not generic, because that would make code for each kind of iterator
-    fn prefetch_each(&mut self, keys: &mut dyn Iterator<Item = Key>) -> Result<(), Suspend> {
+    fn prefetch_each(&mut self, next: &mut dyn FnMut() -> Option<Key>) -> Result<(), Suspend> {
         let (changes, base) = (&self.changes, self.base);
         let unchanged = |key: &Key| !changes.contains_key(key) && !base.contains_key(key);
-        self.rows.prefetch(keys.filter(unchanged))
+        self.rows.prefetch(iter::from_fn(next).filter(unchanged))
     }
 
     /// Allocates for this many more changes
@@ -81,7 +84,7 @@ impl ReadRows for WriteOverlay<'_, '_> {
         self.row(key)
     }
 
-    fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
-        self.prefetch(keys)
+    fn prefetch(&mut self, keys: &[Key]) -> Result<(), Suspend> {
+        self.prefetch(keys.iter().copied())
     }
 }

@@ -7,7 +7,7 @@
 //! own instead.
 
 use alloc::vec::Vec;
-use core::mem;
+use core::{iter, mem};
 
 use hashbrown::HashMap;
 
@@ -65,13 +65,14 @@ impl RowCache<'_> {
 
     /// Fetches the rows of all these keys in one round trip
     pub(crate) fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
-        self.prefetch_each(&mut keys.into_iter())
+        let mut keys = keys.into_iter();
+        self.prefetch_each(&mut || keys.next())
     }
 
     /// Not generic, because that would make code for each kind of iterator
-    fn prefetch_each(&mut self, keys: &mut dyn Iterator<Item = Key>) -> Result<(), Suspend> {
+    fn prefetch_each(&mut self, next: &mut dyn FnMut() -> Option<Key>) -> Result<(), Suspend> {
         let FetchedRows { rows, needed_keys } = &mut *self.fetched;
-        needed_keys.extend(keys.filter(|key| !rows.contains_key(key)));
+        needed_keys.extend(iter::from_fn(next).filter(|key| !rows.contains_key(key)));
         if needed_keys.is_empty() {
             return Ok(());
         }
