@@ -5,6 +5,8 @@
 //! copied when the first block of an epoch is imported, so that a configuration that arrives later,
 //! or for an epoch of orphans, changes no other epoch.
 
+use alloc::vec::Vec;
+
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::Suspend;
 use crate::storage::rows::{ConfigIndex, ConfigOrigin, ConfigRecord};
@@ -21,20 +23,22 @@ pub(crate) struct BlockEpoch {
 /// Rows of a storage that are read or about to be changed
 pub(crate) trait ReadRows {
     fn read(&mut self, key: Key) -> Result<Option<Row>, Suspend>;
-    fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend>;
+    fn prefetch(&mut self, keys: &[Key]) -> Result<(), Suspend>;
 }
 
 /// The row of the configuration in force at a block; `None` if there is none
 pub(crate) fn in_force(
     block: BlockEpoch,
     index: &ConfigIndex,
-    rows: &mut impl ReadRows,
+    rows: &mut dyn ReadRows,
 ) -> Result<Option<Row>, Suspend> {
     let own = ConfigRecord::epoch_key(block.epoch_id);
     let kept = ConfigRecord::kept_key(block.epoch_id);
     let from = index.in_force(block.height);
     let named = from.map(ConfigRecord::height_key);
-    rows.prefetch([own, kept].into_iter().chain(named))?;
+    let mut keys = Vec::from([own, kept]);
+    keys.extend(named);
+    rows.prefetch(&keys)?;
     if let Some(row) = rows.read(own)? {
         return Ok(Some(row));
     }
@@ -60,12 +64,12 @@ pub(crate) fn in_force(
 pub(crate) fn kept(
     previous: BlockEpoch,
     epoch_id: CryptoHash,
-    rows: &mut impl ReadRows,
+    rows: &mut dyn ReadRows,
 ) -> Result<Option<(Key, Row)>, Suspend> {
     let keys = |epoch_id| [ConfigRecord::epoch_key(epoch_id), ConfigRecord::kept_key(epoch_id)];
     let [own, kept] = keys(epoch_id);
     let [previous_own, previous_kept] = keys(previous.epoch_id);
-    rows.prefetch([own, kept, previous_own, previous_kept, ConfigIndex::key()])?;
+    rows.prefetch(&[own, kept, previous_own, previous_kept, ConfigIndex::key()])?;
     let mut has_row = |[own, kept]: [Key; 2]| {
         Ok::<_, Suspend>(rows.read(own)?.is_some() || rows.read(kept)?.is_some())
     };

@@ -236,8 +236,8 @@ impl ReadRows for RowCache<'_> {
         self.row_cloned(key)
     }
 
-    fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
-        self.prefetch(keys)
+    fn prefetch(&mut self, keys: &[Key]) -> Result<(), Suspend> {
+        self.prefetch(keys.iter().copied())
     }
 }
 
