@@ -327,8 +327,9 @@ impl<T> Endpoint<T> {
     }
 
     pub(super) fn start_chain_query(&mut self, handle: RequestHandle, query: ChainQuery) {
-        let query = OptimisticQuery::new(query, self.engine.settings().isolation);
-        self.operations.start(handle, OperationKind::query(query, Completion::Chain));
+        let isolation = self.engine.settings().isolation;
+        let kind = OperationKind::query(query, isolation, Completion::Chain);
+        self.operations.start(handle, kind);
     }
 
     /// Observes a transaction once, with rows that the host supplies, for watchers whose last
@@ -349,9 +350,8 @@ impl<T> Endpoint<T> {
             ArchiveLookup::Never => ArchiveLookup::Never,
             ArchiveLookup::Unknown | ArchiveLookup::Unfinished => ArchiveLookup::Unknown,
         });
-        let query = OptimisticQuery::new(query, settings.isolation);
         let complete = |observation| Completion::Observation(Arc::new(observation));
-        self.start(OperationKind::query(query, complete))
+        self.start(OperationKind::query(query, settings.isolation, complete))
     }
 
     /// Asks for the proof of the answer about a transaction, with rows that the host supplies, as
@@ -361,9 +361,8 @@ impl<T> Endpoint<T> {
         let query = ProofQuery::new(transaction, settings.max_receipts, end);
         #[cfg(feature = "archive")]
         let query = query.with_archive(settings.archive);
-        let query = OptimisticQuery::new(query, settings.isolation);
         let complete = |proof: Option<_>| Completion::Proof(proof.map(Arc::new));
-        self.start(OperationKind::query(query, complete))
+        self.start(OperationKind::query(query, settings.isolation, complete))
     }
 
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are

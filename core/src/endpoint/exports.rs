@@ -11,7 +11,7 @@ use super::{
     ArchiveExporter, ArchiveStatus, Completion, Endpoint, ExportAnswer, ExportStep, Output,
 };
 use crate::import::{ImportSettings, ImportSummary};
-use crate::storage::{Key, OptimisticQuery, Row, check_row_count};
+use crate::storage::{Key, Row, check_row_count};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -164,9 +164,9 @@ impl<T> Endpoint<T> {
                 self.operations.start(handle, OperationKind::Commit(batch));
             }
             ExportStep::Export(query) => {
-                let query = OptimisticQuery::new(query, self.engine().settings().isolation);
+                let isolation = self.engine().settings().isolation;
                 let complete = |export: Option<_>| Completion::Export(export.map(Box::new));
-                self.operations.start(handle, OperationKind::query(query, complete));
+                self.operations.start(handle, OperationKind::query(query, isolation, complete));
             }
             ExportStep::Chain(query) => self.start_chain_query(handle, query),
             ExportStep::Done(result) => {

@@ -16,7 +16,8 @@ use super::{Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
 use crate::primitives::HashBuilder;
-use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
+use crate::storage::sealed::Sealed;
+use crate::storage::{Batch, Isolation, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -46,7 +47,7 @@ pub(super) enum OperationKind<T> {
     /// Changes of an export
     #[cfg(feature = "archive")]
     Commit(Batch),
-    Query(Box<dyn CompletingQuery>),
+    Query(Box<OptimisticQuery<Box<dyn CompletingQuery>>>),
     /// Its batch was handed out
     Committing(Box<Completion>),
 }
@@ -260,12 +261,13 @@ pub(super) enum Poll {
     Evaluated(RequestState),
 }
 
-/// A query that changes nothing, and completes its operation
+/// A query that changes nothing, and whose output completes its operation
 ///
 /// Behind a trait, so that a program has those alone that it asks for.
 pub(super) trait CompletingQuery: Send + Sync {
-    fn poll(&mut self) -> Result<Poll, Error>;
+    fn poll(&mut self) -> Result<Step<'_, Completion>, Error>;
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error>;
+    fn restarted(&self) -> Option<Box<dyn CompletingQuery>>;
 }
 
 /// A query, and the completion of its output
@@ -274,14 +276,39 @@ struct Completing<Q: Query> {
     complete: fn(Q::Output) -> Completion,
 }
 
-impl<Q: Query + Send + Sync> CompletingQuery for Completing<Q> {
-    fn poll(&mut self) -> Result<Poll, Error> {
-        let complete = self.complete;
-        step(&mut self.query, |output| Poll::Completed(complete(output)))
+impl<Q: Query + Send + Sync + 'static> CompletingQuery for Completing<Q> {
+    fn poll(&mut self) -> Result<Step<'_, Completion>, Error> {
+        Ok(match self.query.poll()? {
+            Step::NeedRows(keys) => Step::NeedRows(keys),
+            Step::Done(output) => Step::Done((self.complete)(output)),
+        })
     }
 
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         self.query.supply_rows(rows)
+    }
+
+    fn restarted(&self) -> Option<Box<dyn CompletingQuery>> {
+        let query = self.query.restarted()?;
+        Some(Box::new(Self { query, complete: self.complete }))
+    }
+}
+
+impl Sealed for Box<dyn CompletingQuery> {
+    fn restarted(&self) -> Option<Self> {
+        (**self).restarted()
+    }
+}
+
+impl Query for Box<dyn CompletingQuery> {
+    type Output = Completion;
+
+    fn poll(&mut self) -> Result<Step<'_, Completion>, Error> {
+        (**self).poll()
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        (**self).supply_rows(rows)
     }
 }
 
@@ -300,11 +327,16 @@ fn step<Q: Query>(query: &mut Q, done: impl FnOnce(Q::Output) -> Poll) -> Result
 
 impl<T> OperationKind<T> {
     /// A query that changes nothing, whose output completes the operation
-    pub(super) fn query<Q>(query: Q, complete: fn(Q::Output) -> Completion) -> Self
+    pub(super) fn query<Q>(
+        query: Q,
+        isolation: Isolation,
+        complete: fn(Q::Output) -> Completion,
+    ) -> Self
     where
         Q: Query + Send + Sync + 'static,
     {
-        Self::Query(Box::new(Completing { query, complete }))
+        let query: Box<dyn CompletingQuery> = Box::new(Completing { query, complete });
+        Self::Query(Box::new(OptimisticQuery::new(query, isolation)))
     }
 
     fn poll(&mut self) -> Result<Poll, Error> {
@@ -319,7 +351,7 @@ impl<T> OperationKind<T> {
             }
             #[cfg(feature = "archive")]
             Self::Commit(batch) => Ok(Poll::Commit(core::mem::take(batch), Completion::Exported)),
-            Self::Query(query) => query.poll(),
+            Self::Query(query) => step(&mut **query, Poll::Completed),
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }
