@@ -167,6 +167,7 @@ impl HasSchema for Response {
             rust_type: "",
             #[cfg(feature = "internal-schema-docs")]
             versioned: false,
+            #[cfg(feature = "internal-schema-docs")]
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],

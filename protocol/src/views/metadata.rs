@@ -100,7 +100,7 @@ mod tests {
             (r#"[null,1]"#, "invalid type: array, expected an object for ExecutionMetadataView"),
             (
                 r#"{"version":4,"contracts":["local"]}"#,
-                "invalid type: unit variant, expected a value for Local",
+                "invalid type: unit variant, expected a value for local",
             ),
             (
                 r#"{"version":4,"contracts":[{"a":1,"b":2}]}"#,

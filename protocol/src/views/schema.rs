@@ -67,11 +67,11 @@ pub(crate) fn is_nested_delegate(enumeration: &str, variant: &str) -> bool {
 pub(crate) const NESTED_DELEGATE: &str = "a delegate action inside a delegate action";
 
 /// A bit for each member that is required, the first lowest
-pub const fn required_bits(members: &[Member]) -> u128 {
+pub const fn required_bits(members: &[bool]) -> u128 {
     assert!(members.len() <= 128, "there is a bit for each of 128 members");
     let (mut required, mut index) = (0, 0);
     while index < members.len() {
-        required |= (members[index].required as u128) << index;
+        required |= (members[index] as u128) << index;
         index += 1;
     }
     required
@@ -108,6 +108,8 @@ pub struct Member {
     /// Whether only some protocol versions have it
     #[cfg(feature = "internal-schema-docs")]
     pub versioned: bool,
+    /// Whether it is required, as its bit in the object says
+    #[cfg(feature = "internal-schema-docs")]
     pub required: bool,
     pub schema: &'static Schema,
 }
@@ -123,8 +125,6 @@ impl Member {
 #[expect(clippy::exhaustive_structs, reason = "for the engine only")]
 pub struct Variant {
     pub name: &'static str,
-    /// Its name in Rust, for errors
-    pub label: &'static str,
     #[cfg(feature = "internal-schema-docs")]
     pub docs: &'static str,
     /// The schema of its value; `None` for a unit variant
@@ -253,7 +253,6 @@ macro_rules! schema_enum {
                     $(
                         $crate::views::schema::Variant {
                             name: $crate::views::wire::name!($variant $(as $wire)?),
-                            label: stringify!($variant),
                             #[cfg(feature = "internal-schema-docs")]
                             docs: $crate::views::schema::docs!($(#[$($variant_meta)*])*),
                             schema: $crate::views::schema::variant_schema!(
@@ -286,6 +285,7 @@ macro_rules! object_schema {
                         rust_type: stringify!($field_type),
                         #[cfg(feature = "internal-schema-docs")]
                         versioned: $crate::views::schema::versioned!($($mode)?),
+                        #[cfg(feature = "internal-schema-docs")]
                         required: $crate::views::schema::required!($($mode)?),
                         schema: $crate::views::schema::member_schema!($field_type $(= $mode)?),
                     },
@@ -296,7 +296,9 @@ macro_rules! object_schema {
                 #[cfg(feature = "internal-schema-docs")]
                 docs: $crate::views::schema::docs!($(#[$($meta)*])*),
                 members: MEMBERS,
-                required: $crate::views::schema::required_bits(MEMBERS),
+                required: $crate::views::schema::required_bits(
+                    &[$( $crate::views::schema::required!($($mode)?) ),*],
+                ),
             }
         }
     };

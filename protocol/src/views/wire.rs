@@ -180,7 +180,8 @@ macro_rules! wire_enum {
                             $(
                                 $crate::views::wire::name!($variant $(as $wire)?) => {
                                     $crate::views::wire::read_word!(
-                                        $type, $variant $( ($value) )? $( { $( $field )* } )?
+                                        $type, $variant, [$variant $(as $wire)?]
+                                        $( ($value) )? $( { $( $field )* } )?
                                     )
                                 }
                             )*
@@ -278,13 +279,13 @@ macro_rules! bind {
 
 /// Reads a string: the variant, or the error for a variant with a value
 macro_rules! read_word {
-    ($type:ident, $variant:ident) => {
+    ($type:ident, $variant:ident, $name:tt) => {
         Ok($type::$variant)
     };
-    ($type:ident, $variant:ident $rest:tt) => {
+    ($type:ident, $variant:ident, [$($name:tt)*] $rest:tt) => {
         Err(serde::de::Error::invalid_type(
             serde::de::Unexpected::UnitVariant,
-            &concat!("a value for ", stringify!($variant)),
+            &concat!("a value for ", $crate::views::wire::name!($($name)*)),
         ))
     };
 }

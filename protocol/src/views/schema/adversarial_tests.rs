@@ -46,10 +46,10 @@ fn sample(schema: &Schema, rng: &mut Rng) -> String {
         }
         Schema::Pair([one, other]) => format!("[{},{}]", sample(one, rng), sample(other, rng)),
         Schema::IntegerKeys(inner) => format!("{{\"0\":{},\"12\":{0}}}", sample(inner, rng)),
-        Schema::Object { members, .. } => {
+        Schema::Object { members, required, .. } => {
             let mut found = Vec::new();
-            for member in *members {
-                if member.required || rng.index(3) > 0 {
+            for (index, member) in members.iter().enumerate() {
+                if required >> index & 1 == 1 || rng.index(3) > 0 {
                     found.push(format!("\"{}\":{}", member.name(), sample(member.schema, rng)));
                 }
             }

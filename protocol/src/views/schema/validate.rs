@@ -152,9 +152,9 @@ fn validate_value<'t>(
         }
         Schema::Enum { name, variants, .. } => match reader.scalar()? {
             Scalar::String(text) => match variants.iter().find(|known| known.name == text) {
-                Some(Variant { schema: Some(_), label, .. }) => Err(reader.schema_error(
-                    format_args!("invalid type: unit variant, expected a value for {label}"),
-                )),
+                Some(Variant { schema: Some(_), .. }) => Err(reader.schema_error(format_args!(
+                    "invalid type: unit variant, expected a value for {text}"
+                ))),
                 None if is_nested_delegate(name, &text) => {
                     Err(visitor.refuse(reader.schema_error(NESTED_DELEGATE)))
                 }
