@@ -97,7 +97,7 @@ pub struct GasText(pub u64);
 
 impl Serialize for GasText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+        serializer.collect_str::<dyn fmt::Display>(&self.0)
     }
 }
 

@@ -17,7 +17,7 @@ macro_rules! text_serde {
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.collect_str::<dyn core::fmt::Display>(self)
             }
         }
 

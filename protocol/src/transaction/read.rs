@@ -7,6 +7,7 @@
 //! action.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -294,7 +295,12 @@ fn plain_action<K: Builder>(
             let (code, data) = reader.field("state_init", state_init::<K>)?;
             let deposit = reader.field("deposit", balance)?;
             K::map(data, |data| {
-                let (code, data) = (code.owned(), StateInitData(data.into_iter().collect()));
+                // As `collect` would, by the code that `insert` has elsewhere.
+                let mut entries = BTreeMap::new();
+                for (key, value) in data {
+                    entries.insert(key, value);
+                }
+                let (code, data) = (code.owned(), StateInitData(entries));
                 let state_init =
                     DeterministicAccountStateInitV1 { code, data, unknown_fields: NONE };
                 let state_init = DeterministicAccountStateInit::V1(state_init);
