@@ -210,8 +210,9 @@ impl Restartable for ArchiveWriter {
         };
         let mut end = end.min(first.saturating_add(MAX_BLOCKS));
         let before = first.saturating_sub(1).max(chain.first_ordinal);
-        let ordinals = (before..end).chain([chain.first_ordinal]);
-        rows.prefetch(ordinals.map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
+        let mut ordinals: Vec<u64> = (before..end).collect();
+        ordinals.push(chain.first_ordinal);
+        rows.prefetch(ordinals.iter().map(|ordinal| Key::number(Table::Ordinals, *ordinal)))?;
         let mut blocks = Vec::new();
         let mut previous = match first > chain.first_ordinal {
             true => block_at(before, rows)?,

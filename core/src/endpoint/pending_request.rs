@@ -90,9 +90,10 @@ impl PendingRequest {
         let (condition, generation) = unmet.unwrap_or((WaitCondition::Anything, 0));
         let calls = match calls.pop() {
             Some(Call::Waiting { call, .. }) if !is_batch => RetainedCalls::One(call),
-            last => RetainedCalls::Batch(
-                calls.into_iter().chain(last).filter_map(Call::retain).collect(),
-            ),
+            last => {
+                calls.extend(last);
+                RetainedCalls::Batch(calls.into_iter().filter_map(Call::retain).collect())
+            }
         };
         Self { retained: RetainedRequest { settings, calls }, condition, generation, stale_rows }
     }

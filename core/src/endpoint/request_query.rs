@@ -149,11 +149,13 @@ impl RequestQuery {
     }
 
     fn take_response(&mut self) -> Response {
-        let mut responses = mem::take(&mut self.calls).into_iter().filter_map(|call| match call {
-            Call::Answered { response, .. } => Some(response),
-            _ => None,
-        });
-        let response = if self.is_batch { Response::batch(responses) } else { responses.next() };
+        let mut responses = Vec::with_capacity(self.calls.len());
+        for call in mem::take(&mut self.calls) {
+            if let Call::Answered { response, .. } = call {
+                responses.push(response);
+            }
+        }
+        let response = if self.is_batch { Response::batch(responses) } else { responses.pop() };
         // Every request has a call, so without one the responses were returned before.
         response.unwrap_or_else(|| {
             let error = Error::new(ErrorKind::Usage, ANSWERED);

@@ -159,7 +159,9 @@ fn finalize(
     let Some(row) = status.finalized_row(chain)? else { return Ok(()) };
     let local_receipt = status.local_receipt()?;
     overlay.put(Key::hash(Table::Transactions, hash), row);
-    for id in [hash].into_iter().chain(status.receipt_ids()) {
+    let mut ids = Vec::from([hash]);
+    ids.extend(status.receipt_ids());
+    for id in ids {
         let key = Key::hash(Table::Outcomes, id);
         let outcome = overlay.row(key)?;
         // An outcome that refers to another finalized transaction stays as it is.

@@ -289,9 +289,11 @@ impl PlanImport {
         let changes = count + keys.len();
         overlay.prefetch(keys)?;
         overlay.reserve(changes);
+        let mut joined = Vec::with_capacity(branch.len());
         for block in branch {
-            apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?;
+            joined.push(apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?);
         }
+        summary.chain_update.joined = Arc::new(joined);
         self.check_bodies(&mut overlay)?;
         chain.head = Some(point);
         chain.all_final = self.settings.finality == FinalityRule::All;
@@ -430,7 +432,7 @@ fn apply(
     chain: &mut ChainRecord,
     overlay: &mut WriteOverlay<'_, '_>,
     update: &mut ChainUpdate,
-) -> Result<(), Suspend> {
+) -> Result<JoinedBlock, Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
     let (mut joining, mut repeated) = (Vec::with_capacity(rows.len()), Vec::new());
     for (row_id, row) in rows {
@@ -456,11 +458,8 @@ fn apply(
         overlay.put(row_id.key(), row);
         record.rows.push(row_id);
     }
-    {
-        let point = BlockPoint { height: record.height, hash };
-        let joined = JoinedBlock::new(point, transactions, &outcomes)?;
-        Arc::make_mut(&mut update.joined).push(joined);
-    }
+    let point = BlockPoint { height: record.height, hash };
+    let joined = JoinedBlock::new(point, transactions, &outcomes)?;
     // The receipts of a later execution lead to the transaction too.
     outcomes.append(&mut doubles.later);
     receipt_parents::record(&outcomes, &mut record, overlay)?;
@@ -479,7 +478,7 @@ fn apply(
         chain.epochs.push(EpochStart { epoch_id, ordinal, height });
     }
     chain.next_ordinal = ordinal + 1;
-    Ok(())
+    Ok(joined)
 }
 
 /// Adds a fork block after those that are not above it

@@ -81,6 +81,11 @@ impl ReceiptTree {
         &self.nodes
     }
 
+    /// The nodes of the receipts, without that of the transaction
+    pub(super) fn receipts(&self) -> &[TreeNode] {
+        self.nodes.get(1..).unwrap_or_default()
+    }
+
     pub(super) fn nodes_mut(&mut self) -> &mut [TreeNode] {
         &mut self.nodes
     }

@@ -376,7 +376,7 @@ impl TransactionStatus {
     fn summary(&self, block_hash: Option<CryptoHash>) -> Result<StatusSummary, Error> {
         let (receipts, executed_receipts) = match self.source() {
             Source::Tree(status) => {
-                let receipts = status.nodes().iter().skip(1);
+                let receipts = status.receipts().iter();
                 (receipts.len(), receipts.filter(|node| node.executed().is_some()).count())
             }
             Source::Finalized(row) => {

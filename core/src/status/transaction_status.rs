@@ -347,9 +347,9 @@ impl TransactionStatus {
     /// The ids of the receipts that belong to the transaction
     pub(crate) fn receipt_ids(&self) -> impl Iterator<Item = CryptoHash> {
         let receipts = match &self.0 {
-            Source::Tree(status) => Some(status.receipt_ids()),
-            Source::Finalized(_) => None,
+            Source::Tree(status) => status.receipts(),
+            Source::Finalized(_) => &[],
         };
-        receipts.into_iter().flatten()
+        receipts.iter().map(|node| node.id)
     }
 }

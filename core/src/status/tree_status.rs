@@ -119,7 +119,7 @@ impl TreeStatus {
         let mut all_executed = true;
         let mut all_except_refunds_executed = true;
         let mut all_final = true;
-        for node in self.buffers.tree.nodes().iter().skip(1) {
+        for node in self.buffers.tree.receipts().iter() {
             match node.executed() {
                 Some(outcome) => all_final &= chain.is_final(outcome.height),
                 None => {
@@ -150,7 +150,7 @@ impl TreeStatus {
         let Some(own) = root.executed() else { return Ok(Some(WaitCondition::Outcome(root.id))) };
         let mut newest = own.height;
         if milestone != Milestone::IncludedFinal {
-            for node in self.buffers.tree.nodes().iter().skip(1).rev() {
+            for node in self.buffers.tree.receipts().iter().rev() {
                 match node.executed() {
                     Some(outcome) => newest = newest.max(outcome.height),
                     None if milestone != Milestone::Final && node.is_refund()? => {}
@@ -190,7 +190,7 @@ impl TreeStatus {
     pub(super) fn pending_receipts(
         &self,
     ) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
-        let nodes = self.buffers.tree.nodes().iter().skip(1);
+        let nodes = self.buffers.tree.receipts().iter();
         let pending = nodes.filter(|node| node.executed().is_none());
         pending.map(|node| node.is_refund().map(|refund| (node.id, refund)))
     }
@@ -202,7 +202,7 @@ impl TreeStatus {
     ) -> Result<Vec<Option<&[u8]>>, Error> {
         let mut bodies = Vec::new();
         if milestone.satisfies(Milestone::ExecutedOptimistic) {
-            for node in self.buffers.tree.nodes().iter().skip(1) {
+            for node in self.buffers.tree.receipts().iter() {
                 if node.executed().is_none() {
                     let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
                     if milestone == Milestone::Final || !body.is_some_and(|body| body.refund) {
@@ -283,8 +283,9 @@ impl TreeStatus {
         Ok(Some(record.encode()))
     }
 
-    pub(super) fn receipt_ids(&self) -> impl Iterator<Item = CryptoHash> {
-        self.buffers.tree.nodes().iter().skip(1).map(|node| node.id)
+    /// The nodes of the receipts
+    pub(super) fn receipts(&self) -> &[TreeNode] {
+        self.buffers.tree.receipts()
     }
 
     fn write_result(
