@@ -164,5 +164,6 @@ impl IncludedNonce {
 ///
 /// The nonces of a gas key count as access keys of their own.
 fn access_key(signer: &str, public_key: &str, nonce_index: Option<u16>) -> CryptoHash {
-    CryptoHash::digest(format!("{signer} {public_key} {nonce_index:?}").as_bytes())
+    let nonce_index = nonce_index.map_or(-1, i64::from);
+    CryptoHash::digest(format!("{signer} {public_key} {nonce_index}").as_bytes())
 }

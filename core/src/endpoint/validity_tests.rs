@@ -115,7 +115,7 @@ fn what_a_wait_wakes_on_depends_on_its_base_block_and_the_period() {
         let found = (validity.wakes_on(), validity.base(), validity.nonce());
         assert_eq!(found, (expected, base, signed.transaction().nonce()), "{head} {period:?}");
         let (signer, key) = (signed.signer_id(), &signed.transaction().public_key);
-        let access_key = CryptoHash::digest(format!("{signer} {key} None").as_bytes());
+        let access_key = CryptoHash::digest(format!("{signer} {key} -1").as_bytes());
         assert_eq!(validity.access_key(), access_key);
     }
     let state = respond(&signed, &storage(&signed, 61, Some(50), Some(10)));
