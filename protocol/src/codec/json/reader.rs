@@ -203,7 +203,8 @@ impl<'t> Reader<'t> {
             return Ok(Number::Unsigned(number));
         }
         if whole
-            && let Ok(number) = text.parse()
+            && let Some(Ok(magnitude)) = text.strip_prefix('-').map(str::parse)
+            && let Some(number) = 0_i64.checked_sub_unsigned(magnitude)
             && number < 0
         {
             return Ok(Number::Negative(number));

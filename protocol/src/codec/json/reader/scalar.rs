@@ -71,9 +71,9 @@ fn exceeds(text: &str, limit: &[u8], limit_magnitude: i64) -> bool {
     let digits = || mantissa.bytes().filter(u8::is_ascii_digit);
     let Some(first) = digits().position(|digit| digit != b'0') else { return false };
     // An exponent of this size outweighs a text of any length.
-    const MAX: i64 = i64::MAX / 4;
+    const MAX: u64 = u64::MAX / 8;
     let negative = exponent.starts_with('-');
-    let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(MAX).min(MAX);
+    let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(MAX).min(MAX) as i64;
     let exponent = if negative { -exponent } else { exponent };
     // Lengths are below 2^62.
     let whole = whole.unwrap_or_else(|| digits().count());
