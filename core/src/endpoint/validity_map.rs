@@ -7,7 +7,6 @@
 //! nonces of their access keys in blocks that are not final. A wake-up decides nothing: the request
 //! is evaluated again.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
@@ -34,8 +33,18 @@ pub(super) struct ValidityMap {
     /// The access keys and nonces in blocks that are not final
     unfinal: Vec<(CryptoHash, UsedNonce)>,
     last_final: Option<BlockHeight>,
-    /// The blocks of the last updates, with the generation after each
-    recent: VecDeque<(u64, Arc<Vec<JoinedBlock>>)>,
+    /// The blocks of the last updates, oldest first
+    recent: Vec<RecentUpdate>,
+}
+
+/// The blocks of an update, oldest first
+#[derive(Debug)]
+struct RecentUpdate {
+    /// The generation after it
+    generation: u64,
+    blocks: Arc<Vec<JoinedBlock>>,
+    /// Number of blocks that have not left the chain since
+    count: usize,
 }
 
 /// A call of a request
@@ -130,8 +139,8 @@ impl ValidityMap {
         }
         if let Some(root) = update.reverted_above {
             self.unfinal.retain(|(_, used)| used.height <= root);
-            for (_, blocks) in &mut self.recent {
-                Arc::make_mut(blocks).retain(|block| block.point.height <= root);
+            for RecentUpdate { blocks, count, .. } in &mut self.recent {
+                *count = blocks[..*count].partition_point(|block| block.point.height <= root);
             }
         }
         self.last_final = update.last_final;
@@ -171,9 +180,13 @@ impl ValidityMap {
         }
         woken.sort_unstable();
         if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
+            self.recent.remove(0);
         }
-        self.recent.push_back((update.generation, Arc::clone(&update.joined)));
+        self.recent.push(RecentUpdate {
+            generation: update.generation,
+            blocks: Arc::clone(&update.joined),
+            count: update.joined.len(),
+        });
         woken
     }
 
@@ -186,8 +199,8 @@ impl ValidityMap {
             return;
         }
         let recent = mem::take(&mut self.recent);
-        for (_, blocks) in recent.iter().filter(|(after, _)| *after > generation) {
-            self.add_nonces(blocks, Some(access_key));
+        for update in recent.iter().filter(|update| update.generation > generation) {
+            self.add_nonces(&update.blocks[..update.count], Some(access_key));
         }
         self.recent = recent;
         // No other request is woken by nonces of a key that is new.
