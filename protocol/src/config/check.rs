@@ -171,7 +171,7 @@ impl HasSchema for Response {
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],
-        required: 1,
+        required: &1,
     };
 }
 

@@ -40,13 +40,14 @@ pub enum Schema {
     IntegerKeys(&'static Self),
     /// An object with these members, sorted by name, and unknown ones
     ///
-    /// `required` has a bit for each member that is required, the first lowest.
+    /// `required` has a bit for each member that is required, the first lowest; it is elsewhere,
+    /// because it is as large as all the rest.
     Object {
         name: &'static str,
         #[cfg(feature = "internal-schema-docs")]
         docs: &'static str,
         members: &'static [Member],
-        required: u128,
+        required: &'static u128,
     },
     /// An externally tagged enumeration: a string or an object with one member; unknown ones too
     Enum {
@@ -296,7 +297,7 @@ macro_rules! object_schema {
                 #[cfg(feature = "internal-schema-docs")]
                 docs: $crate::views::schema::docs!($(#[$($meta)*])*),
                 members: MEMBERS,
-                required: $crate::views::schema::required_bits(
+                required: &$crate::views::schema::required_bits(
                     &[$( $crate::views::schema::required!($($mode)?) ),*],
                 ),
             }

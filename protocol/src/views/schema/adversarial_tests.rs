@@ -49,7 +49,7 @@ fn sample(schema: &Schema, rng: &mut Rng) -> String {
         Schema::Object { members, required, .. } => {
             let mut found = Vec::new();
             for (index, member) in members.iter().enumerate() {
-                if required >> index & 1 == 1 || rng.index(3) > 0 {
+                if **required >> index & 1 == 1 || rng.index(3) > 0 {
                     found.push(format!("\"{}\":{}", member.name(), sample(member.schema, rng)));
                 }
             }

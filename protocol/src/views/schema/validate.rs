@@ -148,7 +148,7 @@ fn validate_value<'t>(
         Schema::IntegerKeys(schema) => integer_keys(schema, reader, visitor),
         Schema::Object { name, members, required, .. } => {
             reader.open_object(format_args!("an object for {name}"))?;
-            object(members, *required, reader, visitor)
+            object(members, **required, reader, visitor)
         }
         Schema::Enum { name, variants, .. } => match reader.scalar()? {
             Scalar::String(text) => match variants.iter().find(|known| known.name == text) {
