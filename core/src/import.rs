@@ -336,7 +336,10 @@ impl BlockImport {
 impl ImportPlan {
     /// The batch and the summary, given what was finalized on top of the plan
     fn into_batch(mut self, finalized: RowChanges, chain: &ChainRecord) -> (Batch, ImportSummary) {
-        self.changes.extend(finalized);
+        self.changes.reserve(finalized.len());
+        for (key, row) in finalized {
+            self.changes.insert(key, row);
+        }
         self.changes.insert(ChainRecord::key(), Some(chain.encode().into()));
         let changes: Vec<(Key, Option<Row>)> = self.changes.into_iter().collect();
         // Sorted, because storages in files write adjacent keys faster, and so that every host gets

@@ -231,10 +231,13 @@ impl Restartable for ArchiveWriter {
         next.progress.open.clear();
         let mut export =
             Export { rows: Vec::new(), last: None, transactions: 0, next, has_progress: false };
-        let mut epochs: Vec<CryptoHash> =
-            blocks.iter().map(|block| block.record.epoch_id).collect();
-        epochs.dedup();
-        epochs.retain(|epoch_id| Some(*epoch_id) != self.epoch_id);
+        let mut epochs = Vec::new();
+        for block in &blocks {
+            let epoch_id = block.record.epoch_id;
+            if Some(epoch_id) != self.epoch_id && epochs.last() != Some(&epoch_id) {
+                epochs.push(epoch_id);
+            }
+        }
         // What was open below the oldest block is not in the storage any more, and stays open.
         let earliest = rows.earliest(&chain)?.map_or(0, |earliest| earliest.height);
         let mut candidates = Vec::new();
@@ -256,8 +259,7 @@ impl Restartable for ArchiveWriter {
                 export.next.progress.open.push(candidate);
             }
         }
-        export.next.progress.open.sort_unstable();
-        export.next.progress.open.dedup();
+        OpenTransaction::sort(&mut export.next.progress.open);
         for block in blocks {
             self.add_block(&block, &mut export);
             let height = block.record.height;

@@ -115,8 +115,7 @@ impl WriterProgress {
             };
             union.open.extend(writer.open.iter().filter(is_open));
         }
-        union.open.sort_unstable();
-        union.open.dedup();
+        OpenTransaction::sort(&mut union.open);
         union
     }
 
@@ -136,6 +135,14 @@ impl WriterProgress {
             true => ArchiveLookup::Unfinished,
             false => ArchiveLookup::Unknown,
         }
+    }
+}
+
+impl OpenTransaction {
+    /// Sorts a list, and removes what is in it twice
+    pub(super) fn sort(list: &mut Vec<Self>) {
+        list.sort_unstable();
+        list.dedup();
     }
 }
 

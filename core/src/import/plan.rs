@@ -374,11 +374,9 @@ impl Restartable for PlanImport {
         let mut keys = [header.hash, header.prev_hash, last_final].map(block_key).to_vec();
         keys.push(ChainRecord::key());
         keys.extend(self.content.rows.iter().map(|(row_id, _)| row_id.key()));
-        let without_body = self.content.without_body.iter();
-        keys.extend(
-            without_body
-                .flat_map(|(id, _)| [ReceiptParent::key(*id), Key::hash(Table::Receipts, *id)]),
-        );
+        for (id, _) in &self.content.without_body {
+            keys.extend([ReceiptParent::key(*id), Key::hash(Table::Receipts, *id)]);
+        }
         overlay.prefetch(keys)?;
         let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
         if overlay.row(block_key(header.hash))?.is_some() {

@@ -103,8 +103,8 @@ impl<E> Slab<E> {
 
     /// The indices of all entries
     pub(super) fn indices(&self) -> impl Iterator<Item = u32> {
-        let entries = self.pages.iter().flatten().zip(0_u32..);
-        entries.filter(|(entry, _)| matches!(entry, Entry::Occupied(_))).map(|(_, index)| index)
+        let end = self.pages.len() * PAGE_LEN;
+        (0..end as u32).filter(|index| self.get(*index).is_some())
     }
 }
 
