@@ -6,7 +6,6 @@
 //! is seeded: otherwise ids that were made to collide would turn every lookup into a search.
 //! Requests and time are not known here.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::mem;
@@ -44,9 +43,9 @@ pub(super) trait Linked {
 pub(super) struct WaitIndex {
     /// By the id of a transaction or receipt
     by_id: HashTable<ListHead>,
-    /// By the height that is to become final, ascending: few, as there are not many blocks that are
-    /// not final, and they come at the end and leave at the start
-    by_height: VecDeque<(BlockHeight, u32)>,
+    /// By the height that is to become final, descending: few, as there are not many blocks that are
+    /// not final, and all up to the one that becomes final leave at once, at the end
+    by_height: Vec<(BlockHeight, u32)>,
     /// Of the requests that any block wakes
     by_anything: u32,
     hasher: IdHasher,
@@ -150,7 +149,7 @@ impl WaitIndex {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             by_id: HashTable::new(),
-            by_height: VecDeque::new(),
+            by_height: Vec::new(),
             by_anything: NIL,
             hasher: IdHasher::new(seed),
         }
@@ -295,19 +294,19 @@ impl WaitIndex {
 
     /// An entry that waits for the finality of this height or one below it
     pub(super) fn first_up_to(&self, height: BlockHeight) -> Option<u32> {
-        let (lowest, first) = self.by_height.front()?;
+        let (lowest, first) = self.by_height.last()?;
         (*lowest <= height).then_some(*first)
     }
 
     /// An entry that waits for the finality of a height above this one
     pub(super) fn first_above(&self, height: BlockHeight) -> Option<u32> {
-        let at = self.by_height.partition_point(|(lower, _)| *lower <= height);
-        self.by_height.get(at).map(|(_, first)| *first)
+        let above = self.by_height.partition_point(|(other, _)| *other > height);
+        self.by_height[..above].last().map(|(_, first)| *first)
     }
 
     /// The position of a height, or where it is to be inserted
     fn position_of(&self, height: BlockHeight) -> Result<usize, usize> {
-        self.by_height.binary_search_by_key(&height, |(height, _)| *height)
+        self.by_height.binary_search_by(|(other, _)| height.cmp(other))
     }
 }
 
