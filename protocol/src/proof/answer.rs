@@ -163,10 +163,10 @@ struct OutcomeProof {
 }
 
 /// The positions of hashes in a list, sorted by the hashes: less code than a map
-struct Index(Vec<(CryptoHash, usize)>);
+pub(super) struct Index(Vec<(CryptoHash, usize)>);
 
 impl Index {
-    fn new(hashes: &mut dyn Iterator<Item = CryptoHash>) -> Self {
+    pub(super) fn new(hashes: &mut dyn Iterator<Item = CryptoHash>) -> Self {
         let mut index = Vec::new();
         for hash in hashes {
             index.push((hash, index.len()));
@@ -176,8 +176,14 @@ impl Index {
     }
 
     fn get(&self, hash: CryptoHash) -> Option<usize> {
-        let at = self.0.partition_point(|(other, _)| *other < hash);
-        self.0.get(at).filter(|(other, _)| *other == hash).map(|(_, position)| *position)
+        self.all(hash).first().map(|(_, position)| *position)
+    }
+
+    /// All positions of a hash, ascending
+    pub(super) fn all(&self, hash: CryptoHash) -> &[(CryptoHash, usize)] {
+        let start = self.0.partition_point(|(other, _)| *other < hash);
+        let found = self.0.get(start..).unwrap_or_default();
+        &found[..found.partition_point(|(other, _)| *other == hash)]
     }
 
     /// A hash that is there twice

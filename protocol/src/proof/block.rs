@@ -5,7 +5,6 @@
 //! is returned to be compared there, as are the accounts that have to execute. Nothing of the
 //! message is changed or kept. A missing or malformed member ends no other comparison.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -13,6 +12,7 @@ use alloc::vec::Vec;
 use core::{fmt, iter};
 
 use super::LightHeader;
+use super::answer::Index;
 use super::chunk::{ChunkHeader, ChunkRoots};
 use super::executors::Executors;
 use super::header::{BlockHeaderView, HashCheck, HeaderVersion, may_be_missing};
@@ -555,11 +555,10 @@ impl Shard<'_> {
             ends.push((end, outcome, *leaf));
         }
         // The root of most of them is right; of two, that of the leaf which the other's path has.
-        let mut counts = BTreeMap::new();
-        ends.iter().for_each(|(end, ..)| *counts.entry(*end).or_insert(0) += 1);
-        let siblings: BTreeSet<_> = self.steps.iter().map(|step| step.sibling).collect();
+        let roots = Index::new(&mut ends.iter().map(|(end, ..)| *end));
+        let siblings = Index::new(&mut self.steps.iter().map(|step| step.sibling));
         let weight = |(end, _, leaf): &(CryptoHash, &Outcome<'_>, CryptoHash)| {
-            (counts.get(end).copied(), siblings.contains(leaf))
+            (roots.all(*end).len(), !siblings.all(*leaf).is_empty())
         };
         let Some((root, ..)) = ends.iter().max_by_key(|found| weight(found)).copied() else {
             return (None, None);

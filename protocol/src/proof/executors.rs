@@ -11,7 +11,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::message::Shard;
+use super::answer::Index;
+use super::message::{Outcome, Shard};
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
@@ -35,11 +36,12 @@ impl Executors {
             let shards = shards.iter().enumerate();
             shards.flat_map(|(index, shard)| shard.outcomes.iter().map(move |it| (index, it)))
         };
-        let executed: BTreeMap<_, _> =
-            outcomes().map(|(_, outcome)| (outcome.id, outcome)).collect();
+        let listed: Vec<&Outcome<'_>> = outcomes().map(|(_, outcome)| outcome).collect();
+        let index = Index::new(&mut listed.iter().map(|outcome| outcome.id));
+        let executed = |id| index.all(id).last().map(|(_, position)| listed[*position]);
         let mut awaited: BTreeMap<CryptoHash, &Cow<'_, str>> = BTreeMap::new();
         let mut expect = |id, account, place: &dyn Fn() -> String| {
-            let executor = executed.get(&id).map(|outcome| &outcome.executor_id);
+            let executor = executed(id).map(|outcome| &outcome.executor_id);
             let known = executor.unwrap_or_else(|| awaited.entry(id).or_insert(account));
             if known == account {
                 return Ok(());
@@ -51,7 +53,7 @@ impl Executors {
                 let place =
                     |name| format!("shards[{index}].transaction {}.{name}", transaction.hash);
                 expect(transaction.hash, &transaction.signer_id, &|| place("signer_id"))?;
-                let outcome = executed.get(&transaction.hash);
+                let outcome = executed(transaction.hash);
                 if let Some(id) = outcome.and_then(|outcome| outcome.success_receipt_id) {
                     expect(id, &transaction.receiver_id, &|| place("receiver_id"))?;
                 }
