@@ -123,7 +123,8 @@ impl BorrowedOutput {
     ///
     /// # Errors
     ///
-    /// An output that is not for hosts in C: the endpoint evaluates all requests, and has no archive.
+    /// An output that is not for hosts in C: the endpoint evaluates all requests, and has no
+    /// archive.
     pub(crate) fn convert(&mut self, output: Output) -> Result<milepost_output, CallError> {
         let mut converted = milepost_output {
             size: size_of::<milepost_output>(),

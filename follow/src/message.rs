@@ -28,8 +28,8 @@ pub struct FeedBlock {
     pub timestamp_nanos: u64,
     /// The number of the feed that it came from
     pub feed: usize,
-    /// Whether it was handed out along the final chain, far below the head of the feed: its age says
-    /// how far the host was behind, and not how late the feed is
+    /// Whether it was handed out along the final chain, far below the head of the feed: its age
+    /// says how far the host was behind, and not how late the feed is
     pub is_catching_up: bool,
     /// The text of the message, as the feed sent it
     pub message: Vec<u8>,

@@ -35,7 +35,8 @@ const PAGE: usize = 256;
 /// use milepost::storage::MemoryStorage;
 /// use milepost_practice::{Practice, Settings};
 ///
-/// let (engine, mut storage, archive) = (Engine::default(), MemoryStorage::new(), MemoryArchive::new());
+/// let (engine, archive) = (Engine::default(), MemoryArchive::new());
+/// let mut storage = MemoryStorage::new();
 /// let mut exporter = ArchiveExporter::new(1_000, Some(WriterId(7)));
 /// let settings = ImportSettings::default().with_retention(Retention::Blocks(1));
 /// let mut chain = Practice::new(Settings::demo(1));

@@ -1,4 +1,4 @@
-//! The exports of an endpoint: their order, and the steps of the exporter as outputs and operations.
+//! The exports of an endpoint: their order, and the exporter's steps as outputs and operations.
 //!
 //! One export runs at a time, beside everything else: no import and no request waits for the
 //! archive because of it. Its commit alone is in the line of imports.

@@ -60,8 +60,8 @@ impl LastSeen {
     /// The next event over a storage with this head and every block from `complete_from` on
     ///
     /// `head` is the last final block for a block that is final. `canonical` is the block at the
-    /// height of the last event, and `state` the block in which the transaction is now: `None` if it
-    /// is in none.
+    /// height of the last event, and `state` the block in which the transaction is now: `None` if
+    /// it is in none.
     pub fn next_event(
         self,
         head: Option<BlockHeight>,

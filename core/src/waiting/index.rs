@@ -43,8 +43,8 @@ pub(super) trait Linked {
 pub(super) struct WaitIndex {
     /// By the id of a transaction or receipt
     by_id: HashTable<ListHead>,
-    /// By the height that is to become final, descending: few, as there are not many blocks that are
-    /// not final, and all up to the one that becomes final leave at once, at the end
+    /// By the height that is to become final, descending: few, as few blocks are not final, and all
+    /// up to the one that becomes final leave at once, at the end
     by_height: Vec<(BlockHeight, u32)>,
     /// Of the requests that any block wakes
     by_anything: u32,

@@ -1,4 +1,4 @@
-//! The protocol configurations of the chain that is followed, from the first upstream that has them.
+//! The protocol configurations of the followed chain, from the first upstream that has them.
 //!
 //! Blocks do not say when the configuration changes, so it is asked for at the first block of every
 //! epoch, by the hash of the block, and stored for that epoch. Nothing waits for it: the feed is

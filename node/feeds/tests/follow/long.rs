@@ -1,8 +1,8 @@
 //! A day of a chain is followed with faults; by name, because the simulation of the follower itself
 //! has days of more feeds in every run.
 //!
-//! Host and feed keep the newest blocks only, so memory has to stay flat: the process runs this test
-//! alone. The clock is paused: it jumps to the next time at which something happens.
+//! Host and feed keep the newest blocks only, so memory has to stay flat: the process runs this
+//! test alone. The clock is paused: it jumps to the next time at which something happens.
 
 use alloc::sync::Arc;
 use core::iter;

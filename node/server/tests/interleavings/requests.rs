@@ -1,8 +1,8 @@
 //! The handshake between requests and commits.
 //!
 //! Requests are evaluated by the engine. The store is the number of blocks that are committed; a
-//! snapshot of it is the state of a practice chain with so many blocks. Checked is that each request
-//! is answered once.
+//! snapshot of it is the state of a practice chain with so many blocks. Each request is answered
+//! once.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, OnceLock};
