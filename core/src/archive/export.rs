@@ -208,7 +208,7 @@ impl Restartable for ArchiveWriter {
             Some(ordinal) => ordinal.max(chain.first_ordinal),
             None => self.first_ordinal(chain.first_ordinal, end, rows)?,
         };
-        let mut end = end.min(first.saturating_add(MAX_BLOCKS));
+        let end = end.min(first.saturating_add(MAX_BLOCKS));
         let before = first.saturating_sub(1).max(chain.first_ordinal);
         let mut ordinals: Vec<u64> = (before..end).collect();
         ordinals.push(chain.first_ordinal);
@@ -218,16 +218,18 @@ impl Restartable for ArchiveWriter {
             true => block_at(before, rows)?,
             false => None,
         };
+        let (mut next_ordinal, mut has_ended) = (end, self.has_ended);
         for ordinal in first..end {
             let Some(block) = block_at(ordinal, rows)? else { continue };
             if block.record.height > self.until {
-                end = ordinal;
+                (next_ordinal, has_ended) = (ordinal, true);
                 break;
             }
             blocks.push(block);
         }
         let mut next = self.clone();
-        next.ordinal = Some(end);
+        next.ordinal = Some(next_ordinal);
+        next.has_ended = has_ended;
         next.progress.open.clear();
         let mut export =
             Export { rows: Vec::new(), last: None, transactions: 0, next, has_progress: false };
@@ -276,7 +278,9 @@ impl Restartable for ArchiveWriter {
         if let Some(last) = export.last {
             self.add_configs(last.height, &epochs, rows, &mut export)?;
         }
+        // The end is an export of its own: the writer continues after it.
+        let is_new = has_ended != self.has_ended;
         let is_empty = export.rows.is_empty() && export.last.is_none();
-        Ok((!is_empty).then_some(export))
+        Ok((is_new || !is_empty).then_some(export))
     }
 }

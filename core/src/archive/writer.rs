@@ -44,6 +44,8 @@ pub struct ArchiveWriter {
     pub(super) epoch_id: Option<CryptoHash>,
     /// Blocks above this height are not exported
     pub(super) until: BlockHeight,
+    /// Whether the storage has a final block above it, so that all below are exported
+    pub(super) has_ended: bool,
 }
 
 impl ArchiveWriter {
@@ -61,7 +63,7 @@ impl ArchiveWriter {
     /// A writer that continues after these heights
     pub(crate) const fn resume(id: WriterId, progress: WriterProgress) -> Self {
         let until = BlockHeight::MAX;
-        Self { id, progress, ordinal: None, config: None, epoch_id: None, until }
+        Self { id, progress, ordinal: None, config: None, epoch_id: None, until, has_ended: false }
     }
 
     /// This writer, which exports no block above this height
@@ -82,6 +84,12 @@ impl ArchiveWriter {
     /// The heights that it has archived
     pub const fn progress(&self) -> &WriterProgress {
         &self.progress
+    }
+
+    /// Whether there will never be more to export: everything up to the height of
+    /// [`until`](Self::until) is archived, and nothing of it is open
+    pub fn is_complete(&self) -> bool {
+        self.has_ended && self.progress.open.is_empty()
     }
 
     /// The query for the rows of the storage that this writer has not archived
@@ -152,7 +160,7 @@ impl Export {
 
 /// A call of an archive that writes rows
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "what the two functions of an archive take")]
+#[expect(clippy::exhaustive_structs, reason = "the arguments of two functions of an archive")]
 pub struct ArchiveWrite {
     /// The rows
     pub rows: Vec<(Key, Row)>,

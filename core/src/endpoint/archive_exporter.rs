@@ -1,4 +1,4 @@
-//! The export to an archive, as a sans-IO state: what is read and written next, and what it means.
+//! The export to an archive, as a sans-IO state: the next read or write, and its consequences.
 //!
 //! A host does one [`ExportStep`] after the other and hands in each answer. The writer continues
 //! after an export only when all its rows are durable, and the storage may forget only what is
@@ -61,10 +61,9 @@ pub struct ArchiveExporter {
     first_kept: BlockHeight,
     /// The progress of all writers; `None` until it was read
     union: Option<WriterProgress>,
-    /// The heights of the storage's oldest block, of its newest final one and of its head, as they
-    /// were after the last export
+    /// The heights of the storage's oldest block and of its head, as they were after the last
+    /// export
     earliest: Option<BlockHeight>,
-    last_final: BlockHeight,
     head: BlockHeight,
     /// Whether the progress of all writers is read in this run
     reads_progress: bool,
@@ -75,7 +74,7 @@ pub struct ArchiveExporter {
     failure: Option<String>,
 }
 
-/// What an export waits for
+/// The answer that an export waits for
 #[derive(Debug, Default)]
 enum Stage {
     #[default]
@@ -86,7 +85,7 @@ enum Stage {
     NewWriter(WriterId),
     /// The row of its progress
     Progress(WriterId),
-    /// What is final and not archived
+    /// The next export
     Export,
     /// A write of this export
     Write(Box<Export>),
@@ -96,7 +95,7 @@ enum Stage {
     Scan(Vec<(Key, Row)>),
 }
 
-/// What an [`ArchiveExporter`] needs next
+/// The next step of an [`ArchiveExporter`]
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "every host has to do each of them")]
 pub enum ExportStep {
@@ -141,7 +140,7 @@ pub enum ExportAnswer {
     Page(Vec<(Key, Row)>),
 }
 
-/// What is in an archive, and what was exported to it
+/// The state of an archive and of the exports to it
 ///
 /// Heights and open transactions are those that this writer has archived; those of all writers, as
 /// they were read last, if the archive is only read.
@@ -185,7 +184,6 @@ impl ArchiveExporter {
             first_kept: 0,
             union: None,
             earliest: None,
-            last_final: 0,
             head: 0,
             reads_progress: false,
             stage: Stage::Idle,
@@ -232,12 +230,6 @@ impl ArchiveExporter {
         self.writer.as_mut()
     }
 
-    /// The heights of the storage's oldest block and of its newest final one, as they were after
-    /// the last export
-    pub const fn stored_heights(&self) -> (Option<BlockHeight>, BlockHeight) {
-        (self.earliest, self.last_final)
-    }
-
     /// Whether it waits for a row
     pub(super) const fn waits_for_row(&self) -> bool {
         matches!(self.stage, Stage::Writer(_) | Stage::Progress(_))
@@ -253,21 +245,20 @@ impl ArchiveExporter {
         matches!(self.stage, Stage::Scan(_))
     }
 
-    /// What all writers have archived, as it was read last, and what this one has
+    /// The progress of all writers, as it was read last, with that of this one
     pub fn union(&self) -> WriterProgress {
         let own = self.writer.as_ref().map(ArchiveWriter::progress);
         WriterProgress::union(self.union.iter().chain(own))
     }
 
-    /// What this writer has archived or, if the archive is only read, what all writers have
+    /// The progress of this writer or, if the archive is only read, of all writers
     fn progress(&self) -> Option<&WriterProgress> {
         self.writer.as_ref().map(ArchiveWriter::progress).or(self.union.as_ref())
     }
 
     /// Whether there will never be more to export
     fn is_complete(&self) -> bool {
-        self.last_final > self.until
-            && self.progress().is_none_or(|progress| progress.open.is_empty())
+        self.writer.as_ref().is_some_and(ArchiveWriter::is_complete)
     }
 
     /// The height from which on the storage keeps its blocks
@@ -381,7 +372,6 @@ impl ArchiveExporter {
             (Stage::Write(_), ExportAnswer::Written) => Ok(self.write()),
             (Stage::Chain, ExportAnswer::Chain(chain)) => {
                 self.earliest = chain.earliest.map(|block| block.height);
-                self.last_final = chain.last_final.map_or(0, |block| block.height);
                 self.head = chain.head.map_or(0, |block| block.height);
                 // What others have archived is read when nothing can be forgotten by what is known.
                 let is_stuck = Some(self.kept_from()) <= self.earliest;

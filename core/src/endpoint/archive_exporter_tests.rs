@@ -104,7 +104,7 @@ fn run_failing(
         step = match step {
             ExportStep::Done(result) => return (kinds, result.err()),
             step if kinds.len() == failing + 1 => {
-                // What fails may be done all the same.
+                // A step that fails may have been done.
                 let _done = step.run(storage, archive);
                 exporter.handle(Err(Error::new(ErrorKind::Storage, "no disk")))
             }
@@ -232,6 +232,24 @@ fn a_writer_with_an_end_says_when_it_is_complete() {
     assert_eq!((status.archived_height, status.open_transactions), (Some(until), 0));
     // The archive needs nothing above this height.
     assert_eq!(status.kept_from, BlockHeight::MAX);
+}
+
+#[test]
+fn an_export_that_its_host_stops_is_not_complete() {
+    let (mut storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
+    import(&mut exporter(1), &mut storage, &MemoryArchive::new(), &messages(30));
+    let last_final = Engine::default().chain_status(&storage).unwrap().last_final.unwrap().height;
+    let mut exporter = exporter(1).until(last_final - 5);
+    let mut step = exporter.start(false);
+    let is_complete = loop {
+        step = match step {
+            ExportStep::Done(result) => break result.unwrap(),
+            // The storage is not asked.
+            ExportStep::Export(_) => exporter.handle(Ok(ExportAnswer::Export(None))),
+            step => exporter.handle(step.run(&mut storage, &archive)),
+        };
+    };
+    assert!(!is_complete && exporter.status().kept_from < BlockHeight::MAX);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl<T> Endpoint<T> {
         Ok(handle)
     }
 
-    /// What is in the archive, and what was exported to it; `None` without an archive
+    /// The state of the archive and of the exports to it; `None` without an archive
     pub fn archive_status(&self) -> Option<ArchiveStatus> {
         self.exports.exporter.as_ref().map(|exporter| exporter.status())
     }

@@ -1,9 +1,9 @@
 //! The operations that an endpoint runs over rows of its host, and the line of imports.
 //!
-//! An operation is a request that is evaluated, an import, an observation, or a query for a proof,
-//! the chain's status or what goes to an archive; it asks for rows until it ends. Imports run one
-//! after the other, because each reads what the one before has committed. What an end means for
-//! waiting requests is left to the endpoint.
+//! An operation is a request that is evaluated, an import, an observation, a commit of an export, or
+//! a query for a proof, the chain's status or an export; it asks for rows until it ends. Imports and
+//! commits run one after the other, because each reads what the one before has committed. What an
+//! end means for waiting requests is left to the endpoint.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -116,13 +116,15 @@ impl<T> Operations<T> {
         self.by_handle.insert(handle, operation);
     }
 
-    /// Removes an operation that is no import; returns whether it is none
+    /// Removes an operation that does not commit; returns whether it does not
     pub(super) fn cancel(&mut self, handle: RequestHandle) -> bool {
         match self.get(handle).map(|operation| &operation.kind) {
             // Its commit may be in progress, and is followed by wake-ups.
             Some(
                 OperationKind::Block(_) | OperationKind::Config(_) | OperationKind::Committing(_),
             ) => false,
+            #[cfg(feature = "archive")]
+            Some(OperationKind::Commit(_)) => false,
             Some(_) => {
                 self.remove(handle);
                 true

@@ -131,10 +131,10 @@ pub enum Completion {
     Config(TypeMismatches),
     /// The state of the chain in the storage
     Chain(ChainStatus),
-    /// What the storage gives to an archive, for the endpoint's exporter: no output has it
+    /// The rows of the storage for an archive, for the endpoint's exporter: no output has them
     #[cfg(feature = "archive")]
     Export(Option<Box<Export>>),
-    /// What is final was exported, and what the storage may forget is known
+    /// Final blocks were exported, and the storage may forget them
     #[cfg(feature = "archive")]
     Exported,
     /// A state of a transaction
