@@ -56,7 +56,7 @@ pub(crate) struct Exporter {
     /// Whether the store has the configurations of the archive
     has_configs: AtomicBool,
     state: Mutex<ExportState>,
-    /// As it was after the last export, so that nothing else waits for the archive
+    /// As it was after the last write, so that nothing else waits for the archive
     status: Mutex<ArchiveStatus>,
     /// What requests find in the archive, by the progress that was read last
     heights: Mutex<Arc<ArchivedHeights>>,
@@ -314,6 +314,7 @@ impl Exporter {
                 info!("writes to the archive as {}", writer.id());
                 is_open = true;
             }
+            let is_write = matches!(step, ExportStep::Write(_));
             let answer = match step {
                 ExportStep::Done(result) => return result,
                 ExportStep::Export(_) if !writes || service.is_shut_down() => {
@@ -324,6 +325,10 @@ impl Exporter {
                 step => step.run(&mut service.store(), self.lookups.archive()),
             };
             step = exporter.handle(answer);
+            if is_write {
+                // An export of a long chain takes long.
+                *self.status() = exporter.status();
+            }
         }
     }
 
@@ -363,8 +368,8 @@ impl Exporter {
 
     /// Removes some of the rows below this height, once it has risen far enough
     ///
-    /// A pass that fails ends with a warning, and the next one removes what it left: the store goes
-    /// on forgetting what is archived.
+    /// A pass that fails ends with a warning, and the next one removes what it left: the store still
+    /// forgets archived blocks.
     fn remove_old(
         &self,
         state: &mut ExportState,
@@ -390,16 +395,16 @@ impl Exporter {
         } else if let Some(mut pass) = state.removal.take() {
             // From the step after it on, when requests do not count on the rows.
             let removed_before = pass.removed();
-            let mut goes_on = Ok(true);
+            let mut has_more = Ok(true);
             for _ in 0..PAGES_PER_STEP {
-                goes_on = pass.page(archive, &mut |row| row.height < before);
-                if !matches!(goes_on, Ok(true)) {
+                has_more = pass.page(archive, &mut |row| row.height < before);
+                if !matches!(has_more, Ok(true)) {
                     break;
                 }
             }
             let count = pass.removed();
             self.removed_keys.fetch_add(count - removed_before, Relaxed);
-            match goes_on {
+            match has_more {
                 Ok(true) => state.removal = Some(pass),
                 Ok(false) => info!("removed the rows of {count} keys below height {before}"),
                 Err(error) => warn!("rows below height {before} cannot be removed: {error}"),
