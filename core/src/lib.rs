@@ -120,7 +120,7 @@
 //! |---|---|---|
 //! | `archive` | yes | [`archive`]: finalized transactions leave the storage for an archive |
 //! | `signatures` | yes | verifies submitted transactions in all schemes, not ed25519 alone |
-//! | `watch` | yes | `Endpoint::watch`, `endpoint::WatchTable`: report the changes of transactions |
+//! | `watch` | yes | `Endpoint::watch`, `endpoint::WatchTable`: report changes of transactions |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`, `archive::conformance`: tests that every storage and archive should pass |
 //!

@@ -65,7 +65,7 @@ impl EngineArchive {
 
     /// Exports what became final, and finds out what may be forgotten, after an import
     pub(crate) fn handle_import(&self, mut storage: &EngineStorage, summary: &ImportSummary) {
-        // A call that panicked has exported or not, and the next one goes on either way.
+        // A call that panicked has exported or not; the next one continues either way.
         let mut exporter = self.exporter.lock().unwrap_or_else(PoisonError::into_inner);
         exporter.handle_import(summary);
         // The status says why it failed.

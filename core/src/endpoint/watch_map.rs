@@ -3,8 +3,7 @@
 //! A pending request waits for one unmet condition, because any other change would not answer it. A
 //! watch waits for all conditions of its [`Observation`], each as an entry of a [`WaiterMap`]; the
 //! first that is met ends them all, and the transaction is to be observed again, once however many
-//! were met. A transaction has one watch: how many clients share it is the host's matter, as are
-//! what they are sent and how.
+//! were met. A transaction is here once, however many watches `watch_table` has of it.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

@@ -4,7 +4,7 @@
 //! has. A watch has room for one change: a newer state takes the place of one that was not taken
 //! out, so a slow reader takes no more memory. That a fork took away the block of the last state is
 //! noted when the transaction is observed, and stays noted until it is taken out, so no event is
-//! lost with a state. Rows, clients, and what these are sent are the host's matter.
+//! lost with a state. The host reads rows and serves clients.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -214,7 +214,7 @@ impl<K: Copy + Ord, E: Clone> WatchTable<K, E> {
         }
     }
 
-    /// Number of watches
+    /// Number of watches, with those whose error was not taken out yet
     pub fn len(&self) -> usize {
         self.watches.len()
     }
@@ -367,7 +367,7 @@ impl<K: Copy + Ord, E: Clone> WatchTable<K, E> {
     }
 
     /// Has the transaction of a watch observed again; until then the watch has no change
-    pub fn observe_again(&mut self, key: K) {
+    pub(super) fn observe_again(&mut self, key: K) {
         self.ready.remove(&key);
         if let Some(hash) = self.transaction(key) {
             self.map.insert(hash);

@@ -8,6 +8,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use super::end_reason::STOPPING;
 use super::{Completion, Endpoint, WatchChange, WatchEvent, WatchOptions, WatchTable, WatchTarget};
@@ -24,6 +25,8 @@ pub(super) struct Watches {
     options: BTreeMap<RequestHandle, WatchOptions>,
     /// The results of transactions that have reached the milestone of a watch that asks for them
     results: BTreeMap<CryptoHash, Arc<str>>,
+    /// The watch that had the last event: the next one is that of another, so that none waits long
+    last: Option<RequestHandle>,
     /// The observations in progress
     observing: BTreeMap<RequestHandle, CryptoHash>,
     /// The observations that ended, which were not handed out yet
@@ -36,6 +39,7 @@ impl Watches {
             table: WatchTable::new(hash_seed),
             options: BTreeMap::new(),
             results: BTreeMap::new(),
+            last: None,
             observing: BTreeMap::new(),
             ended: VecDeque::new(),
         }
@@ -128,9 +132,17 @@ impl Watches {
         self.table.fail_all(error);
     }
 
+    /// The first watch with a change after the last one
+    fn first_ready(&self) -> Option<RequestHandle> {
+        let after = self.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.table.first_ready((after, Bound::Unbounded));
+        next.or_else(|| self.table.first_ready(..))
+    }
+
     /// The next event; a watch whose last one it is has ended
     pub(super) fn poll_event(&mut self) -> Option<(RequestHandle, Result<WatchEvent, Error>)> {
-        while let Some(handle) = self.table.first_ready(..) {
+        while let Some(handle) = self.first_ready() {
+            self.last = Some(handle);
             let Some((hash, options)) =
                 self.table.transaction(handle).zip(self.options.get(&handle).copied())
             else {
@@ -176,7 +188,8 @@ impl<T> Endpoint<T> {
     /// [`Output::NeedRows`](super::Output::NeedRows), or polls by
     /// [`poll_output_with`](Self::poll_output_with). However many watches a transaction has, it is
     /// observed once after a block that may have changed it. A watch holds at most one event, the
-    /// newest. [`cancel`](Self::cancel) ends it.
+    /// newest; while the head is below the block of the last event, it holds none.
+    /// [`cancel`](Self::cancel) ends it.
     ///
     /// ```
     /// use milepost::endpoint::{Endpoint, Engine, Output, WaitConfig, WatchOptions};

@@ -1,8 +1,8 @@
 //! The handshake between watchers and commits.
 //!
-//! A thread observes as the server's task does. Checked is that a watcher which takes out what it
-//! finds, and otherwise waits to be woken, ends with the newest state and was never given an older
-//! one.
+//! A thread observes as the server's task does. A watcher takes out the changes that it finds, and
+//! waits to be woken otherwise: it is given the newest state in the end, and none that is older than
+//! the one before.
 
 use alloc::task::Wake;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
