@@ -40,7 +40,7 @@ const MAX_ESTIMATE_ERROR: f64 = 0.2;
 const FAULTS_PERCENT: u64 = 20;
 /// Blocks behind in 99 % of samples, of a feed without faults and of one with them
 const MAX_BEHIND: u64 = 2;
-const MAX_BEHIND_WITH_FAULTS: u64 = 8;
+const MAX_BEHIND_WITH_FAULTS: u64 = 5;
 /// Share of the blocks that a node can serve one at a time
 const MIN_NODE_SHARE: f64 = 0.9;
 
