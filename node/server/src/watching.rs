@@ -95,7 +95,7 @@ impl Watching {
                 Ok(_) => table.watches(hash).collect(),
                 Err(error) => table.fail(hash, &error).into_iter().collect(),
             };
-            let ready = watches.into_iter().filter(|key| table.peek(*key).is_some());
+            let ready = watches.into_iter().filter(|key| table.first_ready(*key..=*key).is_some());
             woken.extend(ready.filter_map(|(watcher, _)| wakers.remove(&watcher)));
         }
         drop(state);
