@@ -50,6 +50,9 @@ pub use writer::{ArchiveWrite, ArchiveWriter, copy};
 /// its own.
 pub const FORMAT_VERSION: u8 = version(Table::ArchivedTransactions);
 
+/// Number of rows of a page that is read of an archive
+pub(crate) const PAGE: usize = 256;
+
 /// Rows that are put once, and read by any number of threads and processes
 ///
 /// Keys are those of [`Table::ARCHIVE`], rows are encoded [`Envelope`]s. A missing row is `None`

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::envelope::plain_row;
-use super::{Archive, ArchiveLookup, Envelope, HeightRanges, Origin, WriterId};
+use super::{Archive, ArchiveLookup, Envelope, HeightRanges, Origin, PAGE, WriterId};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::cursor::{RowWriter, decode_part};
@@ -149,8 +149,6 @@ impl OpenTransaction {
 /// The head of a storage lags if an archive has blocks this far above it: writers that follow one
 /// chain are some blocks apart
 const LAG: u64 = 10;
-/// Number of rows that a page of a scan has
-const PAGE: usize = 256;
 
 /// Calls `visit` with every row of a table, in the order of the archive
 ///

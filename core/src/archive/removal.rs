@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope};
+use super::{Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, PAGE};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::FinalizedTransaction;
@@ -20,8 +20,6 @@ const TABLES: [Table; 5] = [
     Table::ArchivedProofs,
     Table::ArchivedBlocks,
 ];
-/// Rows of a page
-const PAGE: usize = 256;
 
 /// The subject of a row of an archive
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

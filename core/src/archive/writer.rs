@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::export::{Export, ExportQuery};
-use super::{Archive, Envelope, HeightRanges, WriterId, WriterProgress};
+use super::{Archive, Envelope, HeightRanges, PAGE, WriterId, WriterProgress};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::{Key, Row, Table};
@@ -216,9 +216,6 @@ impl WriterProgress {
         self.heights.gaps(heights)
     }
 }
-
-/// Rows of a page of a copy
-const PAGE: usize = 256;
 
 /// Copies the rows of an archive into another one, progress included; returns their number
 ///

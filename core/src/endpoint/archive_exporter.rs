@@ -12,16 +12,13 @@ use core::mem;
 
 use super::{ChainQuery, ChainStatus};
 use crate::archive::{
-    Archive, ArchiveLookup, ArchiveWrite, ArchiveWriter, Export, ExportQuery, HeightRanges,
+    Archive, ArchiveLookup, ArchiveWrite, ArchiveWriter, Export, ExportQuery, HeightRanges, PAGE,
     WriterId, WriterProgress,
 };
 use crate::import::{ArchiveFloor, ImportSettings, ImportSummary, Retention};
 use crate::primitives::BlockHeight;
 use crate::storage::{Batch, Key, Row, Snapshot as _, Storage, Table, run};
 use crate::{Error, ErrorKind};
-
-/// Number of rows that a page of a scan has
-const PAGE: usize = 256;
 
 /// Exports the final blocks of a storage to an archive, or reads what others have exported to it
 ///
@@ -109,15 +106,13 @@ pub enum ExportStep {
     Chain(ChainQuery),
     /// Rows that the archive is to have: [`ExportAnswer::Written`] when all of them are durable
     Write(ArchiveWrite),
-    /// About `limit` rows of a table of the archive, those after the key `after`:
-    /// [`ExportAnswer::Page`]
+    /// A page of a table of the archive, as long as the host likes, after the key `after`; none only
+    /// at the end: [`ExportAnswer::Page`]
     Scan {
         /// The table
         table: Table,
         /// The last key of the page before
         after: Option<Key>,
-        /// Number of rows
-        limit: usize,
     },
     /// Nothing more until the next run: whether there will never be more to export, or why the run
     /// failed
@@ -439,7 +434,7 @@ impl ArchiveExporter {
 
 /// The step that reads the page of progress after this key
 const fn scan(after: Option<Key>) -> ExportStep {
-    ExportStep::Scan { table: Table::ArchiveProgress, after, limit: PAGE }
+    ExportStep::Scan { table: Table::ArchiveProgress, after }
 }
 
 fn unexpected() -> Error {
@@ -476,9 +471,9 @@ impl ExportStep {
                 write.run(archive)?;
                 ExportAnswer::Written
             }
-            Self::Scan { table, after, limit } => {
+            Self::Scan { table, after } => {
                 let mut rows = Vec::new();
-                archive.scan(table, after.as_ref(), limit, &mut rows)?;
+                archive.scan(table, after.as_ref(), PAGE, &mut rows)?;
                 ExportAnswer::Page(rows)
             }
             Self::Done(_) => return Err(unexpected()),

@@ -157,8 +157,8 @@ impl<T> Endpoint<T> {
             ExportStep::Write(write) => {
                 self.outputs.push_back(Output::Write { handle, write });
             }
-            ExportStep::Scan { table, after, limit } => {
-                self.outputs.push_back(Output::Scan { handle, table, after, limit });
+            ExportStep::Scan { table, after } => {
+                self.outputs.push_back(Output::Scan { handle, table, after });
             }
             ExportStep::Commit(batch) => {
                 self.operations.start(handle, OperationKind::Commit(batch));

@@ -73,8 +73,8 @@ pub enum Output<T = ()> {
         /// The rows
         write: ArchiveWrite,
     },
-    /// An export needs about `limit` rows of a table of the archive, those after the key `after`,
-    /// by [`Endpoint::handle_page`](super::Endpoint::handle_page)
+    /// An export needs a page of a table of the archive, as long as the host likes, after the key
+    /// `after`, by [`Endpoint::handle_page`](super::Endpoint::handle_page)
     #[cfg(feature = "archive")]
     Scan {
         /// The export
@@ -83,8 +83,6 @@ pub enum Output<T = ()> {
         table: Table,
         /// The last key of the page before
         after: Option<Key>,
-        /// Number of rows
-        limit: usize,
     },
     /// An operation other than a request has ended
     Completed {

@@ -11,7 +11,7 @@ use milepost_testkit::Rng;
 use super::{Completion, Endpoint, Output, Response, WatchEvent};
 use crate::Error;
 #[cfg(feature = "archive")]
-use crate::archive::Archive as _;
+use crate::archive::{Archive as _, PAGE};
 use crate::storage::{MemoryStorage, Snapshot as _, Storage as _};
 use crate::waiting::RequestHandle;
 
@@ -87,9 +87,9 @@ impl RemoteHost {
                 self.endpoint.handle_commit_result(handle, Ok(())).unwrap();
             }
             #[cfg(feature = "archive")]
-            Output::Scan { handle, table, after, limit } => {
+            Output::Scan { handle, table, after } => {
                 let mut rows = Vec::new();
-                self.archive.scan(table, after.as_ref(), limit, &mut rows).unwrap();
+                self.archive.scan(table, after.as_ref(), PAGE, &mut rows).unwrap();
                 self.endpoint.handle_page(handle, Ok(rows)).unwrap();
             }
             Output::NeedRows { handle, keys, .. } => {

@@ -321,7 +321,7 @@ impl Exporter {
                     Ok(ExportAnswer::Export(None))
                 }
                 ExportStep::Write(write) => self.write(&write),
-                ExportStep::Scan { table, after, .. } => self.scan(table, after.as_ref()),
+                ExportStep::Scan { table, after } => self.scan(table, after.as_ref()),
                 step => step.run(&mut service.store(), self.lookups.archive()),
             };
             step = exporter.handle(answer);
