@@ -1,4 +1,4 @@
-//! The archive of the service: where finalized transactions are, beyond what the store keeps.
+//! The archive of the server: where finalized transactions are, beyond what the store keeps.
 //!
 //! A read that needs the archive runs on the blocking thread pool, a bounded number at a time, and
 //! holds no snapshot of the store meanwhile; all others never wait for it. An archive that cannot
@@ -6,13 +6,13 @@
 //! what the store may forget. What kind of archive it is, only this file knows.
 
 mod access;
-mod configs;
+
 mod conflicts;
-mod exporter;
-mod forgotten_heights;
+
+pub(crate) mod forgotten_heights;
 mod late;
 mod lookups;
-mod reads;
+
 #[cfg(test)]
 pub(crate) mod test_archive;
 
@@ -32,13 +32,10 @@ use milepost_archive::{CompressedArchive, DirectoryArchive};
 #[cfg(feature = "cassandra")]
 use milepost_cassandra::{Address, CassandraArchive};
 
-pub(crate) use access::ServiceSnapshot;
-pub(crate) use configs::chain_id;
-pub(crate) use exporter::{ArchivedHeights, Exporter, run_exporter};
+pub(crate) use access::{AccessState, ServiceSnapshot, run_request, with_archive, without_archive};
 pub(crate) use forgotten_heights::Forgotten;
 pub(crate) use late::LateArchive;
 pub(crate) use lookups::Lookups;
-pub(crate) use reads::Read;
 
 /// When a client tries again whose request needs an archive that cannot be read
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);

@@ -7,13 +7,13 @@
 use alloc::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-use milepost::endpoint::Response;
+use milepost::endpoint::{RequestState, Response};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash};
 use milepost::status::Milestone;
 use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
-use crate::service::Service;
+use crate::chain::Chain;
 
 /// The newest practice transactions, newest first
 #[derive(Default)]
@@ -64,26 +64,45 @@ impl DemoIndex {
     pub(crate) async fn find_at_milestone(
         &self,
         milestone: Milestone,
-        service: &Arc<Service>,
+        chain: &Arc<Chain>,
     ) -> Option<Response> {
-        let deadline = Instant::now() + service.wait_timeout;
-        let mut commits = service.commits();
+        let deadline = Instant::now() + chain.waits.timeout;
+        let mut commits = chain.commits();
         loop {
             let transactions = self.transactions();
-            let found = service.spawn_blocking(move |service| {
+            let found = chain.spawn_blocking(move |chain| {
                 transactions.iter().find_map(|transaction| {
                     let request = transaction.request.as_bytes();
-                    service.respond_at(transaction.hash, milestone, request)
+                    respond_at(chain, transaction.hash, milestone, request)
                 })
             });
             if let Some(response) = found.await.flatten() {
                 return Some(response);
             }
             tokio::select! {
-                () = service.shutdown_signal() => return None,
+                () = chain.shutdown_signal() => return None,
                 () = time::sleep_until(deadline) => return None,
                 _ = commits.changed() => {}
             }
         }
+    }
+}
+
+/// Answers a request about a transaction in the store that is at this milestone now, without
+/// waiting; `None` if it is at another, or cannot be read; may block the thread on I/O
+pub(crate) fn respond_at(
+    chain: &Chain,
+    hash: CryptoHash,
+    milestone: Milestone,
+    body: &[u8],
+) -> Option<Response> {
+    let (engine, snapshot) = (chain.engine_of_store(), chain.store().snapshot());
+    let summary = engine.observe(hash, &snapshot).ok()?.summary?;
+    if summary.milestone != milestone {
+        return None;
+    }
+    match engine.respond(engine.parse(body, None), &snapshot) {
+        RequestState::Ready(response) => Some(response),
+        RequestState::Pending(_) => None,
     }
 }

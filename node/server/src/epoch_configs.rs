@@ -17,9 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 use tracing::{info, warn};
 
+use crate::chain::Chain;
 use crate::feed_status::FeedStatus;
 use crate::json_scan;
-use crate::service::Service;
 
 /// The wait before the first repetition of a request, which doubles up to the maximum
 const RETRY: Duration = Duration::from_millis(500);
@@ -80,12 +80,12 @@ impl ConfigNodes {
 
     /// The name of the chain, `None` inside if the nodes do not say it; asks until there is an
     /// answer, or the service shuts down
-    pub(crate) async fn chain_id(&self, service: &Service) -> Option<Option<String>> {
+    pub(crate) async fn chain_id(&self, chain: &Chain) -> Option<Option<String>> {
         let (mut is_logged, pace) = (false, Pace::unlimited());
         loop {
             for node in &self.nodes {
                 let answer = tokio::select! {
-                    () = service.shutdown_signal() => return None,
+                    () = chain.shutdown_signal() => return None,
                     answer = node.chain_id(&pace) => answer,
                 };
                 match answer {
@@ -99,7 +99,7 @@ impl ConfigNodes {
                 }
             }
             tokio::select! {
-                () = service.shutdown_signal() => return None,
+                () = chain.shutdown_signal() => return None,
                 () = time::sleep(CHAIN_PAUSE) => {}
             }
         }
@@ -109,7 +109,7 @@ impl ConfigNodes {
     /// service shuts down; with `is_waited_for`, an epoch that no node knows is given up
     pub(crate) async fn fetch(
         self,
-        service: Arc<Service>,
+        chain: Arc<Chain>,
         status: Arc<FeedStatus>,
         mut epoch_starts: mpsc::UnboundedReceiver<EpochStart>,
         is_waited_for: bool,
@@ -117,17 +117,17 @@ impl ConfigNodes {
         let fetch = async {
             while let Some(EpochStart { block, epoch_id, fetched }) = epoch_starts.recv().await {
                 let is_last = || !is_waited_for && epoch_starts.is_empty();
-                let is_stored = self.fetch_epoch(&service, &status, block, epoch_id, is_last).await;
+                let is_stored = self.fetch_epoch(&chain, &status, block, epoch_id, is_last).await;
                 // The import that waits for it continues, with a configuration or without.
                 drop(fetched);
                 if is_stored && !is_waited_for {
-                    self.fetch_genesis(&service).await;
+                    self.fetch_genesis(&chain).await;
                 }
             }
         };
         tokio::select! {
             () = fetch => {}
-            () = service.shutdown_signal() => {}
+            () = chain.shutdown_signal() => {}
         }
     }
 
@@ -135,7 +135,7 @@ impl ConfigNodes {
     /// epoch and `is_last` says that another one has begun
     async fn fetch_epoch(
         &self,
-        service: &Arc<Service>,
+        chain: &Arc<Chain>,
         status: &FeedStatus,
         start: BlockPoint,
         epoch_id: CryptoHash,
@@ -145,7 +145,7 @@ impl ConfigNodes {
         let (mut delay, mut unknown, mut is_logged) = (self.retry, 0, false);
         let mut blocks = vec![start];
         loop {
-            let (missing, detail) = match self.ask(service, status, &blocks, epoch_id).await {
+            let (missing, detail) = match self.ask(chain, status, &blocks, epoch_id).await {
                 Ok(is_new) => {
                     status.config_stored();
                     if is_new {
@@ -178,9 +178,8 @@ impl ConfigNodes {
             delay = (delay * 2).min(MAX_RETRY);
             if blocks.len() == 1 {
                 // The first block may have left the chain before a node knew it.
-                let last_final =
-                    move |service: &Service| final_block(service, epoch_id).ok().flatten();
-                let last_final = service.spawn_blocking(last_final).await.flatten();
+                let last_final = move |chain: &Chain| final_block(chain, epoch_id).ok().flatten();
+                let last_final = chain.spawn_blocking(last_final).await.flatten();
                 blocks.extend(last_final.filter(|block| *block != start));
             }
         }
@@ -190,7 +189,7 @@ impl ConfigNodes {
     /// blocks; whether another one was in force, or why there is none
     async fn ask(
         &self,
-        service: &Arc<Service>,
+        chain: &Arc<Chain>,
         status: &FeedStatus,
         blocks: &[BlockPoint],
         epoch_id: CryptoHash,
@@ -202,9 +201,8 @@ impl ConfigNodes {
                 match node.protocol_config(block.hash).await {
                     Ok(Some(config)) => {
                         let hash = block.hash;
-                        let store =
-                            move |service: &Service| store(service, hash, epoch_id, &config);
-                        match service.spawn_blocking(store).await {
+                        let store = move |chain: &Chain| store(chain, hash, epoch_id, &config);
+                        match chain.spawn_blocking(store).await {
                             Some(Ok(is_new)) => return Ok(is_new),
                             Some(Err(detail)) => failed = (Missing::Rejected, detail),
                             None => {
@@ -231,15 +229,15 @@ impl ConfigNodes {
 
     /// Stores the configuration of the genesis from the first node that has it, if the store
     /// has none: a store that begins later is asked for it as well
-    async fn fetch_genesis(&self, service: &Arc<Service>) {
-        let has_genesis = service.spawn_blocking(has_genesis).await;
+    async fn fetch_genesis(&self, chain: &Arc<Chain>) {
+        let has_genesis = chain.spawn_blocking(has_genesis).await;
         if !matches!(has_genesis, Some(Ok(false))) {
             return;
         }
         for node in &self.nodes {
             let Ok(Some(config)) = node.genesis_protocol_config().await else { continue };
-            let store = move |service: &Service| service.put_config(GENESIS_EPOCH, &config);
-            match service.spawn_blocking(store).await {
+            let store = move |chain: &Chain| chain.put_config(GENESIS_EPOCH, &config);
+            match chain.spawn_blocking(store).await {
                 Some(Ok(())) => {
                     return info!("the protocol configuration of the genesis is stored");
                 }
@@ -261,29 +259,26 @@ const fn missing_of(kind: SourceErrorKind) -> Missing {
 
 /// Stores the configuration of an epoch; whether another one was in force at the block
 fn store(
-    service: &Service,
+    chain: &Chain,
     block: CryptoHash,
     epoch_id: CryptoHash,
     config: &str,
 ) -> Result<bool, String> {
     let new: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
-    let is_new = config_at(service, block).as_ref() != Some(&new);
-    let stored = service.put_config(epoch_id, config);
+    let is_new = config_at(chain, block).as_ref() != Some(&new);
+    let stored = chain.put_config(epoch_id, config);
     stored.map(|()| is_new).map_err(|error| error.to_string())
 }
 
 /// The configuration that the store has in force at a block
-fn config_at(service: &Service, block: CryptoHash) -> Option<Value> {
-    serde_json::from_str(&service.config_blocking(block)?).ok()
+fn config_at(chain: &Chain, block: CryptoHash) -> Option<Value> {
+    serde_json::from_str(&chain.config(block)?).ok()
 }
 
 /// The last final block of the store, if it is in this epoch
-fn final_block(
-    service: &Service,
-    epoch_id: CryptoHash,
-) -> Result<Option<BlockPoint>, milepost::Error> {
-    let Some(block) = service.chain_status_blocking()?.last_final else { return Ok(None) };
-    let row = service.store().snapshot().get(&Key::hash(Table::Blocks, block.hash))?;
+fn final_block(chain: &Chain, epoch_id: CryptoHash) -> Result<Option<BlockPoint>, milepost::Error> {
+    let Some(block) = chain.status()?.last_final else { return Ok(None) };
+    let row = chain.store().snapshot().get(&Key::hash(Table::Blocks, block.hash))?;
     let row = row.as_deref().map(BlockRecord::decode).transpose()?;
     Ok(row.filter(|row| row.epoch_id == epoch_id).map(|_| block))
 }
@@ -304,9 +299,9 @@ pub(crate) fn protocol_version(snapshot: &impl Snapshot) -> Result<Option<u32>, 
 }
 
 /// Whether the store has a configuration of the genesis
-fn has_genesis(service: &Service) -> Result<bool, milepost::Error> {
+fn has_genesis(chain: &Chain) -> Result<bool, milepost::Error> {
     let genesis = BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis);
-    let found = run(&mut ConfigQuery::new(genesis), &service.store().snapshot())?;
+    let found = run(&mut ConfigQuery::new(genesis), &chain.store().snapshot())?;
     Ok(matches!(found, ConfigResult::InForce(_)))
 }
 
@@ -326,14 +321,14 @@ mod tests {
 
     /// A service with some blocks of one epoch, the id of that epoch, and a node of the same chain
     /// that has its blocks after so many milliseconds
-    fn start(after: u64) -> (Arc<Service>, CryptoHash, FeedServer) {
-        let mut chain = Practice::new(Settings::demo(31));
-        let messages: Vec<BlockMessage> = (0..8).map(|_| chain.next_message()).collect();
+    fn start(after: u64) -> (Arc<Chain>, CryptoHash, FeedServer) {
+        let mut practice = Practice::new(Settings::demo(31));
+        let messages: Vec<BlockMessage> = (0..8).map(|_| practice.next_message()).collect();
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let (settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
-        let service = Service::new(Engine::default(), store, settings, wait_config);
+        let chain = Chain::new(Engine::default(), store, settings, wait_config);
         for message in &messages {
-            service.import_block(&message.json).unwrap();
+            chain.import_block(&message.json).unwrap();
         }
         let message: Value = serde_json::from_slice(&messages[0].json).unwrap();
         let epoch_id = message["block"]["header"]["epoch_id"].as_str().unwrap().parse().unwrap();
@@ -343,21 +338,21 @@ mod tests {
             message
         });
         let feed = Feed::new(FeedChain::new(messages, first, 1_000), Faults::default());
-        (Arc::new(service), epoch_id, FeedServer::start(feed).unwrap())
+        (Arc::new(chain), epoch_id, FeedServer::start(feed).unwrap())
     }
 
     /// Whether the configuration of an epoch is stored that begins with a block which no node knows
     async fn fetch(after: u64, is_last: bool) -> bool {
-        let (service, epoch_id, node) = start(after);
+        let (chain, epoch_id, node) = start(after);
         let nodes = [(node.node_url().parse().unwrap(), None)];
         let nodes = ConfigNodes::new(&nodes, "--upstream").unwrap().unwrap();
         let nodes = ConfigNodes { retry: Duration::from_millis(1), ..nodes };
         let status = FeedStatus::new(Vec::new(), Duration::MAX, None);
         let orphan = BlockPoint { height: 7, hash: CryptoHash::digest(b"an orphan") };
-        let is_stored = nodes.fetch_epoch(&service, &status, orphan, epoch_id, || is_last).await;
+        let is_stored = nodes.fetch_epoch(&chain, &status, orphan, epoch_id, || is_last).await;
         assert_eq!(status.config_missing_since(), (!is_stored).then_some(orphan));
-        let head = service.chain_status_blocking().unwrap().head.unwrap();
-        assert_eq!(service.config_blocking(head.hash).is_some(), is_stored);
+        let head = chain.status().unwrap().head.unwrap();
+        assert_eq!(chain.config(head.hash).is_some(), is_stored);
         is_stored
     }
 

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
+use crate::chain::Chain;
 use crate::failure::Failure;
 use crate::json_scan;
-use crate::service::Service;
 use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
@@ -76,11 +76,11 @@ impl fmt::Display for FeedSummary {
 
 /// Imports the protocol configurations of a directory: files named `<epoch id>.json`, each of its
 /// epoch, or `<height>.json`, each effective from its height on
-pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usize, Failure> {
+pub(crate) fn import_configs(chain: &Chain, directory: &Path) -> Result<usize, Failure> {
     let configs = files::find_configs(directory)?;
     for (scope, path) in &configs {
         let text = String::from_utf8(read(path)?).map_err(|error| with_path(path, error))?;
-        let put = service.put_config(*scope, &text);
+        let put = chain.put_config(*scope, &text);
         put.map_err(|error| Failure::of_kind(error.kind(), with_path(path, error)))?;
     }
     Ok(configs.len())
@@ -98,7 +98,7 @@ pub(crate) fn chain_id_of_configs(directory: &Path) -> Option<String> {
 /// Imports every block message of these heights below these paths, in the order of heights, and
 /// then the lakes in object stores; calls `after_block` after the commit of each block
 pub(crate) fn import_blocks(
-    service: &Service,
+    chain: &Chain,
     paths: &[PathBuf],
     range: HeightRange,
     after_block: &(dyn Fn() + Sync),
@@ -111,11 +111,11 @@ pub(crate) fn import_blocks(
     let mut summary = FeedSummary::default();
     let (mut interrupted, mut unreadable) = (false, None);
     let messages = sources.iter().map_while(|source| {
-        interrupted = service.is_shut_down();
+        interrupted = chain.is_shut_down();
         if interrupted {
             return None;
         }
-        let shards = service.track_shards();
+        let shards = chain.track_shards();
         let message = Message::read(source, shards).map_err(|error| unreadable = Some(error));
         message.ok().map(|message| FileMessage { message, source })
     });
@@ -124,7 +124,7 @@ pub(crate) fn import_blocks(
         progress.update(summary.blocks + summary.known, message.source.height);
         after_block();
     };
-    let imported = service.import_blocks(messages, committed, || ());
+    let imported = chain.import_blocks(messages, committed, || ());
     progress.finish();
     match imported {
         Err(ImportError { message: Some(message), error, .. }) => {
@@ -143,7 +143,7 @@ pub(crate) fn import_blocks(
     }
     for url in lakes.into_iter().filter_map(|path| object_store::address(path)) {
         if !summary.interrupted {
-            object_store::import(service, url, range, &mut summary, after_block)?;
+            object_store::import(chain, url, range, &mut summary, after_block)?;
         }
     }
     Ok(summary)

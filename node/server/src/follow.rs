@@ -31,6 +31,7 @@ use tokio::task::JoinHandle;
 use tokio::time;
 use tracing::{Instrument as _, Span, error, info, warn};
 
+use crate::chain::Chain;
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
 use crate::epoch_configs::{ConfigNodes, EpochStart};
 use crate::failure::Failure;
@@ -39,8 +40,8 @@ use crate::feed_log::FeedLog;
 use crate::feed_status::{FeedSource, FeedStatus};
 use crate::json_scan;
 use crate::metrics::BlockStep;
+use crate::query_error::QueryError;
 use crate::served_feed::ServedFeed;
-use crate::service::Service;
 use crate::upstream::{self, Upstreams};
 
 /// The variable that holds the token of a feed
@@ -224,28 +225,27 @@ impl Follow {
     /// [`Failure::Usage`] if the feed belongs to another chain, before its first block is imported.
     pub(crate) async fn run(
         self,
-        service: Arc<Service>,
+        chain: Arc<Chain>,
         after_block: impl Fn() + Send + Sync + 'static,
     ) -> Result<(), Failure> {
-        let chain =
-            service.chain_status().await.map_err(|error| Failure::Other(error.to_string()))?;
-        let stored = stored_chain(&chain);
+        let in_store = status_of(&chain).await?;
+        let stored = stored_chain(&in_store);
         let Self { sources, start, start_margin, until, config_nodes, status, .. } = self;
         let waits_for_configs = self.waits_for_configs;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let of_feed = sources.iter().find_map(|source| source.chain_id);
         let of_store = |name: &String| ("the store".to_owned(), name.clone());
-        let stored_name = self.stored_name.or_else(|| chain.chain_id.as_ref().map(of_store));
+        let stored_name = self.stored_name.or_else(|| in_store.chain_id.as_ref().map(of_store));
         if let (Some((place, stored)), Some(other)) = (&stored_name, of_feed)
             && stored != other
         {
             return Err(Failure::chains_differ(place, stored, "the feed of --follow", other));
         }
         if let (Some((place, stored)), None, Some(nodes), None) =
-            (&stored_name, of_feed, &config_nodes, chain.head)
+            (&stored_name, of_feed, &config_nodes, in_store.head)
         {
             // There is no block to compare with the feed.
-            let Some(other) = nodes.chain_id(&service).await else { return Ok(()) };
+            let Some(other) = nodes.chain_id(&chain).await else { return Ok(()) };
             if other.as_ref().is_some_and(|other| other != stored) {
                 let other = other.unwrap_or_default();
                 return Err(Failure::chains_differ(place, stored, nodes.option(), &other));
@@ -254,10 +254,10 @@ impl Follow {
         let feeds: Vec<Arc<Feed>> = sources.into_iter().map(|source| source.feed).collect();
         let Some(first) = feeds.first() else { return Ok(()) };
         let url = urls.join(", or else ");
-        if let (None, None, None) = (of_feed, &config_nodes, chain.head) {
-            compare_with_archive(first, &url, stored_name.as_ref(), &service).await?;
+        if let (None, None, None) = (of_feed, &config_nodes, in_store.head) {
+            compare_with_archive(first, &url, stored_name.as_ref(), &chain).await?;
         }
-        if let (Some(until), Some(head)) = (until, chain.head)
+        if let (Some(until), Some(head)) = (until, in_store.head)
             && head.height >= until
         {
             info!("the store is at block {}, so {url} is not followed", head.height);
@@ -277,7 +277,7 @@ impl Follow {
         }
         // So that a server with `--from` can be started again.
         let start = if stored.is_some() { Start::Resume } else { start };
-        if config_nodes.is_none() && chain.chain_id.is_none() {
+        if config_nodes.is_none() && in_store.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }
         // Names the part of a backfill in what tasks log.
@@ -294,7 +294,7 @@ impl Follow {
             Some(name) => settings.with_chain_id(name),
             None => settings,
         };
-        let observing = Arc::clone(&service);
+        let observing = Arc::clone(&chain);
         let settings = match self.skip {
             Some(height) => settings.with_skip(height),
             None => settings,
@@ -317,7 +317,7 @@ impl Follow {
             });
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
         let importer = Importer {
-            service: Arc::clone(&service),
+            chain: Arc::clone(&chain),
             status: Arc::clone(&status),
             progress,
             span: span.clone(),
@@ -327,8 +327,8 @@ impl Follow {
         };
         match config_nodes {
             Some(nodes) => {
-                let (service, status) = (Arc::clone(&service), Arc::clone(&status));
-                let fetch = nodes.fetch(service, status, epoch_starts, waits_for_configs);
+                let (chain, status) = (Arc::clone(&chain), Arc::clone(&status));
+                let fetch = nodes.fetch(chain, status, epoch_starts, waits_for_configs);
                 tokio::spawn(fetch.instrument(span));
             }
             // Without a receiver, no import waits for a configuration.
@@ -340,8 +340,7 @@ impl Follow {
             let stopped = Arc::new(Notify::new());
             let importing = importer.spawn(receiver, &stopped);
             let follower = &mut follower;
-            let taken =
-                import_followed(&service, follower, until, sender, &stopped, importing).await;
+            let taken = import_followed(&chain, follower, until, sender, &stopped, importing).await;
             // A backfill and a first start end: a person waits for them.
             let is_kept = !waits_for_configs && (stored.is_some() || status.age().is_some());
             match taken {
@@ -351,9 +350,8 @@ impl Follow {
                             "{text}; the block is asked for again, of another feed if there is one"
                         );
                     }
-                    let chain = service.chain_status().await;
-                    let chain = chain.map_err(|error| Failure::Other(error.to_string()))?;
-                    follower.block_refused(&block, stored_chain(&chain), &text);
+                    let in_store = status_of(&chain).await?;
+                    follower.block_refused(&block, stored_chain(&in_store), &text);
                     refused = text;
                 }
                 taken => break taken,
@@ -380,7 +378,7 @@ impl Follow {
 
 /// Imports the blocks that a follower hands out, on a thread of its own
 struct Importer {
-    service: Arc<Service>,
+    chain: Arc<Chain>,
     status: Arc<FeedStatus>,
     progress: Arc<Mutex<Option<CatchUp>>>,
     span: Span,
@@ -392,8 +390,8 @@ struct Importer {
 impl Importer {
     /// Imports until no block comes, or one cannot be imported, of which `stopped` is notified
     fn spawn(&self, mut receiver: mpsc::Receiver<FeedBlock>, stopped: &Arc<Notify>) -> Importing {
-        let (service, status, span) =
-            (Arc::clone(&self.service), Arc::clone(&self.status), self.span.clone());
+        let (chain, status, span) =
+            (Arc::clone(&self.chain), Arc::clone(&self.status), self.span.clone());
         let (progress, epoch_sender) = (Arc::clone(&self.progress), self.epoch_sender.clone());
         let (waits_for_configs, after_block) =
             (self.waits_for_configs, Arc::clone(&self.after_block));
@@ -421,12 +419,17 @@ impl Importer {
                 after_block();
             };
             let stop = move || stop.notify_one();
-            let import = move |service: &Service| {
-                span.in_scope(|| service.import_blocks(blocks, committed, stop))
-            };
-            service.spawn_blocking(import).await
+            let import =
+                move |chain: &Chain| span.in_scope(|| chain.import_blocks(blocks, committed, stop));
+            chain.spawn_blocking(import).await
         })
     }
+}
+
+/// The state of the chain in the store
+async fn status_of(chain: &Arc<Chain>) -> Result<ChainStatus, Failure> {
+    let status = QueryError::result_of(chain.spawn_blocking(Chain::status).await);
+    status.map_err(|error| Failure::Other(error.to_string()))
 }
 
 /// Whether an error of an import is about its block, and not about the store
@@ -447,7 +450,7 @@ async fn compare_with_archive(
     feed: &Feed,
     url: &str,
     stored_name: Option<&(String, String)>,
-    service: &Arc<Service>,
+    chain: &Arc<Chain>,
 ) -> Result<(), Failure> {
     let name = feed.answer(Ask::ChainId, &Pace::unlimited()).await;
     if let (Some((place, stored)), Ok(Response::ChainId(Some(other)))) = (stored_name, name) {
@@ -457,8 +460,8 @@ async fn compare_with_archive(
             false => Err(Failure::chains_differ(place, stored, &feed, &other)),
         };
     }
-    let Some(archive) = service.archive().map(Arc::clone) else { return Ok(()) };
-    let blocks = service.spawn_blocking(move |_| archive.blocks_to_compare()).await;
+    let Some(archive) = chain.archive().map(Arc::clone) else { return Ok(()) };
+    let blocks = chain.spawn_blocking(move |_| archive.blocks_to_compare()).await;
     let blocks = match blocks {
         Some(Ok(blocks)) if blocks.is_empty() => return Ok(()),
         Some(blocks) => blocks?,
@@ -467,7 +470,7 @@ async fn compare_with_archive(
     let unnamed = || ("the archive".to_owned(), "a chain without a name".to_owned());
     let (place, stored) = stored_name.cloned().unwrap_or_else(unnamed);
     for (height, hash) in blocks {
-        let Some(found) = hash_at(feed, height, service).await else { continue };
+        let Some(found) = hash_at(feed, height, chain).await else { continue };
         if found == hash.to_string() {
             return Ok(());
         }
@@ -480,12 +483,12 @@ async fn compare_with_archive(
 }
 
 /// The hash of the final block that a feed has at a height; `None` if it has none there
-async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<String> {
+async fn hash_at(feed: &Feed, height: BlockHeight, chain: &Chain) -> Option<String> {
     let mut is_logged = false;
     let (ask, pace) = (Ask::Block(BlockRequest::new(height, Finality::Final)), Pace::unlimited());
     loop {
         let answer = tokio::select! {
-            () = service.shutdown_signal() => return None,
+            () = chain.shutdown_signal() => return None,
             answer = feed.answer(ask, &pace) => answer,
         };
         match answer {
@@ -502,7 +505,7 @@ async fn hash_at(feed: &Feed, height: BlockHeight, service: &Service) -> Option<
             Ok(_) | Err(_) => return None,
         }
         tokio::select! {
-            () = service.shutdown_signal() => return None,
+            () = chain.shutdown_signal() => return None,
             () = time::sleep(CHAIN_PAUSE) => {}
         }
     }
@@ -521,7 +524,7 @@ pub(crate) enum FollowEnd {
 /// Hands the blocks of a follower to an import, until the service shuts down, the import has
 /// stopped, or the last block that is asked for is reached, which is returned
 pub(crate) async fn import_followed<S: Source>(
-    service: &Service,
+    chain: &Chain,
     follower: &mut Follower<S>,
     until: Option<BlockHeight>,
     sender: mpsc::Sender<FeedBlock>,
@@ -546,7 +549,7 @@ pub(crate) async fn import_followed<S: Source>(
         biased;
         followed = follow => followed,
         () = stopped.notified() => Ok(false),
-        () = service.shutdown_signal() => Ok(false),
+        () = chain.shutdown_signal() => Ok(false),
     };
     // The blocks that were fetched are still imported; then the import ends.
     let other = |text| Err(FollowEnd::Other(text));
@@ -615,7 +618,7 @@ fn epoch_id(message: &[u8]) -> Option<CryptoHash> {
 }
 
 /// What a follower has to know of the chain in the store
-pub(crate) fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
-    let last_final = chain.last_final.or(chain.earliest)?;
-    chain.head.map(|head| StoredChain { head, last_final })
+pub(crate) fn stored_chain(status: &ChainStatus) -> Option<StoredChain> {
+    let last_final = status.last_final.or(status.earliest)?;
+    status.head.map(|head| StoredChain { head, last_final })
 }

@@ -15,12 +15,12 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio::{join, time};
 
+use crate::chain::Chain;
 use crate::feed_status::FeedStatus;
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
+use crate::queries::{Queries, observing, waiting};
 use crate::served_feed::ServedFeed;
-use crate::service::Service;
 use crate::store::Store;
-use crate::{observing, waiting};
 
 /// Bytes on the way between client and server
 const PIPE: usize = 64 << 10;
@@ -75,14 +75,14 @@ pub fn serve(
         let store = Store::with_rows(rows.clone());
         let wait =
             WaitConfig::default().with_timeout(10_000).with_max_waiting(100).with_hash_seed(1);
-        let service = Service::new(engine, store, ImportSettings::default(), wait);
-        let service = Arc::new(service);
-        tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
-        tokio::spawn(observing::run(Arc::clone(&service)));
+        let chain = Arc::new(Chain::new(engine, store, ImportSettings::default(), wait));
+        let queries = Arc::new(Queries::new(Arc::clone(&chain)));
+        tokio::spawn(waiting::run_timeouts(chain));
+        tokio::spawn(observing::run(Arc::clone(&queries)));
         let (connections, listener) = mpsc::unbounded_channel();
         let listener = PipeListener(listener);
         let (index, feed) = (Some(Arc::default()), Some(Arc::clone(&feed.0)));
-        tokio::spawn(http::serve(listener, service, index, feed, None, options()));
+        tokio::spawn(http::serve(listener, queries, index, feed, None, options()));
         let mut received = Vec::new();
         for bytes in clients {
             let (client, server) = duplex(PIPE);

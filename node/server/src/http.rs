@@ -32,7 +32,6 @@ mod prefer;
 mod query_string;
 mod read_turns;
 mod request_body;
-mod request_context;
 mod response_body;
 #[cfg(test)]
 mod resume_tests;
@@ -65,7 +64,6 @@ use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
 pub(crate) use base_path::BasePath;
-pub(crate) use client::CLIENT_NETWORK;
 pub(crate) use cors::Cors;
 #[cfg(test)]
 pub(crate) use head::HEAD;
@@ -73,13 +71,12 @@ pub(crate) use listener::Listener;
 #[cfg(any(test, feature = "internal-fuzz"))]
 pub(crate) use listener::PipeListener;
 pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
-pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;
 
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
-use crate::service::Service;
+use crate::queries::Queries;
 use crate::upstream::Upstreams;
 use client::{AddressLimit, Client, CountedConnection};
 use discovery::Documents;
@@ -140,7 +137,7 @@ pub(crate) fn fixed_limits() -> String {
 /// stop reading
 pub(crate) async fn serve(
     mut listener: impl Listener,
-    service: Arc<Service>,
+    queries: Arc<Queries>,
     demo_index: Option<Arc<DemoIndex>>,
     feed_status: Option<Arc<FeedStatus>>,
     upstreams: Option<Arc<Upstreams>>,
@@ -151,7 +148,7 @@ pub(crate) async fn serve(
     let rpc_headers = rpc::rpc_headers(&options.cors);
     let documents = Documents::new(&options.base_path);
     let context = Arc::new(HttpContext {
-        service: Arc::clone(&service),
+        queries: Arc::clone(&queries),
         demo_index,
         feed_status,
         upstreams,
@@ -189,7 +186,7 @@ pub(crate) async fn serve(
         });
     };
     let accept_end = async {
-        service.shutdown_signal().await;
+        queries.chain.shutdown_signal().await;
         time::sleep(ACCEPT_GRACE).await;
     };
     let mut accept_end = pin!(accept_end);
@@ -228,7 +225,7 @@ pub(crate) async fn serve(
             }
             let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
                 // Closed at once: a response would take as long as the client likes.
-                context.service.metrics.connection_refused();
+                context.queries.chain.metrics.connection_refused();
                 continue;
             };
             // Held by what the connection is upgraded to, too.
@@ -238,7 +235,7 @@ pub(crate) async fn serve(
                 permit,
                 address_permit,
                 &context.memory,
-                Some(CountedConnection::new(Arc::clone(&service))),
+                Some(CountedConnection::new(Arc::clone(&queries.chain))),
             ));
             new_connections.push(address, NewConnection { stream, client });
         }

@@ -25,18 +25,16 @@ use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::archive::{
-    self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive, run_exporter,
-};
+use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
+use crate::chain::{Chain, Exporter, Phase, run_exporter};
 use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::failure::Failure;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::log::print_line;
-use crate::phase::Phase;
+use crate::queries::{Queries, observing, waiting};
 use crate::serve_options::{Checked, Live};
-use crate::service::Service;
 use crate::start_lines::StartLines;
 use crate::start_table::Place;
 #[cfg(unix)]
@@ -44,7 +42,7 @@ use crate::store_commands::serve_backups;
 use crate::store_verification::verify_store;
 use crate::stored_chain::{NewBlocks, Places, StoredChain};
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, finality, http, io_budget, observing, start_losses, waiting};
+use crate::{file_limit, finality, http, io_budget, start_losses};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -108,20 +106,20 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
     let import_settings = args.feed.import_settings(finality);
-    let service = Service::new(engine, store, import_settings, WaitConfig::default());
-    let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());
-    let service = Arc::new(service.with_archive(archive.clone()));
+    let chain = Chain::new(engine, store, import_settings, WaitConfig::default());
+    let chain = chain.with_verify_mode(args.feed.verify.unwrap_or_default());
+    let chain = Arc::new(chain.with_archive(archive.clone()));
     let _guard = runtime.enter();
-    shutdown_on_signals(&service)?;
+    shutdown_on_signals(&chain)?;
     let failed = |error: Error| Failure::of_kind(error.kind(), format!("the archive: {error}"));
     // Retention removes what is archived, so blocks are archived while others are imported.
     if let Some(archive) = &archive {
-        archive.begin(&service).map_err(failed)?;
-        runtime.spawn(run_exporter(Arc::clone(&service), Arc::clone(archive)));
+        archive.begin(&chain).map_err(failed)?;
+        runtime.spawn(run_exporter(Arc::clone(&chain), Arc::clone(archive)));
     }
-    let summary = import_feeds(&service, &args.feed, &args.paths, args.from)?;
+    let summary = import_feeds(&chain, &args.feed, &args.paths, args.from)?;
     if let Some(archive) = archive {
-        archive.step(&service).map_err(failed)?;
+        archive.step(&chain).map_err(failed)?;
     }
     print_line(summary);
     if summary.interrupted {
@@ -178,7 +176,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     // What comes in while it serves is checked: proofs need it.
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
-    let service = Service::new(engine, store, import_settings, wait_config);
+    let chain = Chain::new(engine, store, import_settings, wait_config);
     // The transaction of the README, and that of the start, stay known as long as the server runs.
     let keeps_start = is_memory && matches!(live, Live::Practice(_));
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
@@ -189,47 +187,47 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     })
     .await?;
     let archive = exporter(&args.archive, archives, archive_options, kept_height)?;
-    let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
-    let service = Arc::new(service);
-    shutdown_on_signals(&service)?;
+    let chain = chain.with_verify_mode(verify_mode).with_archive(archive.clone());
+    let chain = Arc::new(chain);
+    shutdown_on_signals(&chain)?;
     if let Some(archive) = archive {
         let begun = Arc::clone(&archive);
-        let begun = service.spawn_blocking(move |service| begun.begin(service)).await;
+        let begun = chain.spawn_blocking(move |chain| begun.begin(chain)).await;
         if let Some(Err(error)) = begun {
             stored.archive_failed(&error)?;
             warn!("the archive cannot be read, nothing is forgotten until it can: {error}");
         }
-        tokio::spawn(run_exporter(Arc::clone(&service), archive));
+        tokio::spawn(run_exporter(Arc::clone(&chain), archive));
     }
 
     // A request for a transaction that the server may forget is not printed.
     let keeps_all = import_settings.retention == Retention::Everything
-        || archive_keeps_all && service.archive().is_some();
+        || archive_keeps_all && chain.archive().is_some();
     let seed = match &live {
         Live::Practice(seed) => Some(*seed),
         Live::None | Live::Feed(_) => None,
     };
     let (practice, request) = {
-        let service = Arc::clone(&service);
+        let chain = Arc::clone(&chain);
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
         let prepare = move || {
-            let summary = import_feeds(&service, &feed, &blocks, None)?;
+            let summary = import_feeds(&chain, &feed, &blocks, None)?;
             if !blocks.is_empty() {
                 info!("{summary}");
             }
-            let chain = service.chain_status_blocking()?;
+            let status = chain.status()?;
             let Some(seed) = seed else { return Ok((None, None)) };
-            let practice = PracticeFeed::start(&service, seed, &chain)?;
-            let request = keeps_all.then(|| practice.example(&service)).flatten();
+            let practice = PracticeFeed::start(&chain, seed, &status)?;
+            let request = keeps_all.then(|| practice.example(&chain)).flatten();
             Ok((Some(practice), request))
         };
         spawn_blocking(prepare).await?
     };
-    if service.is_shut_down() {
+    if chain.is_shut_down() {
         return Ok(());
     }
     let listener = listen(socket)?;
-    service.enter(Phase::Serving { drain: args.drain });
+    chain.enter(Phase::Serving { drain: args.drain });
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let note = match new_blocks {
         NewBlocks::Practice => {
@@ -242,20 +240,21 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     print_line(StartLines { address, base_path: &args.base_path, note, request });
     let demo_index = practice.is_some().then(|| Arc::new(DemoIndex::default()));
     if let (Some(practice), Some(demo_index)) = (practice, &demo_index) {
-        tokio::spawn(run_practice(Arc::clone(&service), practice, Arc::clone(demo_index)));
+        tokio::spawn(run_practice(Arc::clone(&chain), practice, Arc::clone(demo_index)));
     }
-    tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
-    tokio::spawn(observing::run(Arc::clone(&service)));
+    let queries = Arc::new(Queries::new(Arc::clone(&chain)));
+    tokio::spawn(waiting::run_timeouts(Arc::clone(&chain)));
+    tokio::spawn(observing::run(Arc::clone(&queries)));
     #[cfg(unix)]
-    let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
-    let verification = tokio::spawn(verify_store(Arc::clone(&service)));
+    let backups = tokio::spawn(serve_backups(Arc::clone(&chain)));
+    let verification = tokio::spawn(verify_store(Arc::clone(&chain)));
     let follow = match live {
         Live::Feed(follow) => Some(follow.of_chain(stored.named())),
         Live::None | Live::Practice(_) => None,
     };
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
     let upstreams = follow.as_ref().and_then(|follow| follow.upstreams.clone());
-    let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
+    let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&chain), follow)));
     let options = http::Options {
         base_path: args.base_path,
         cors: args.cors,
@@ -267,8 +266,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         address_requests: args.address_requests,
         max_wait: args.max_wait,
     };
-    let serving =
-        http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options);
+    let serving = http::serve(listener, queries, demo_index, feed_status, upstreams, options);
     // As a task: this thread would have to be woken for each connection, as it runs no others.
     tokio::spawn(serving).await.map_err(|error| error.to_string())?;
     #[cfg(unix)]
@@ -320,11 +318,11 @@ fn first_blocks_archive(
 }
 
 /// Follows a feed; what ends it before the service shuts down, shuts the service down
-async fn run_follow(service: Arc<Service>, follow: Follow) -> Result<(), Failure> {
-    let followed = follow.run(Arc::clone(&service), || ()).await;
+async fn run_follow(chain: Arc<Chain>, follow: Follow) -> Result<(), Failure> {
+    let followed = follow.run(Arc::clone(&chain), || ()).await;
     if let Err(failure) = &followed {
         error!("the feed cannot be followed: {failure}");
-        service.shutdown();
+        chain.shutdown();
     }
     followed
 }
@@ -340,35 +338,31 @@ fn max_connections(requested: Option<usize>) -> usize {
 
 /// Imports the configurations and then the blocks of the command line
 fn import_feeds(
-    service: &Service,
+    chain: &Chain,
     feed: &FeedArgs,
     blocks: &[PathBuf],
     from: Option<u64>,
 ) -> Result<FeedSummary, Failure> {
     if let Some(directory) = &feed.configs {
-        let count = feed::import_configs(service, directory)?;
+        let count = feed::import_configs(chain, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until }, &|| ())
+    feed::import_blocks(chain, blocks, HeightRange { from, until: feed.until }, &|| ())
 }
 
 /// Runs the practice chain until the service shuts down
-async fn run_practice(
-    service: Arc<Service>,
-    mut practice: PracticeFeed,
-    demo_index: Arc<DemoIndex>,
-) {
+async fn run_practice(chain: Arc<Chain>, mut practice: PracticeFeed, demo_index: Arc<DemoIndex>) {
     demo_index.replace(practice.demo_transactions());
     let mut ticks = time::interval_at(time::Instant::now() + PRACTICE_INTERVAL, PRACTICE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = service.shutdown_signal() => return,
+            () = chain.shutdown_signal() => return,
             _ = ticks.tick() => {}
         }
         let step = {
-            let service = Arc::clone(&service);
-            spawn_blocking(move || practice.step(&service).map(|()| practice)).await
+            let chain = Arc::clone(&chain);
+            spawn_blocking(move || practice.step(&chain).map(|()| practice)).await
         };
         match step {
             Ok(returned) => {
@@ -415,25 +409,25 @@ fn listen(socket: TcpSocket) -> Result<TcpListener, String> {
 
 /// Shuts the service down on SIGTERM or SIGINT, after `--drain` if it serves; a signal meanwhile
 /// ends that time, and one after it ends the program at once
-pub(crate) fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
+pub(crate) fn shutdown_on_signals(chain: &Arc<Chain>) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;
-    let service = Arc::clone(service);
+    let chain = Arc::clone(chain);
     tokio::spawn(async move {
         signals.next().await;
-        if let Phase::Serving { drain } = service.phase() {
-            service.enter(Phase::Draining);
+        if let Phase::Serving { drain } = chain.phase() {
+            chain.enter(Phase::Draining);
             if !drain.is_zero() {
                 info!("not ready any more, stopping in {} s", drain.as_secs_f64());
                 tokio::select! {
                     () = time::sleep(drain) => {}
                     () = signals.next() => {}
-                    () = service.shutdown_signal() => {}
+                    () = chain.shutdown_signal() => {}
                 }
             }
         }
         info!("stopping");
-        service.shutdown();
+        chain.shutdown();
         signals.next().await;
         process::exit(1);
     });
@@ -483,6 +477,7 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
+    use core::net::Ipv4Addr;
     use std::collections::BTreeSet;
     use std::fs;
 
@@ -507,34 +502,36 @@ mod tests {
         let options =
             ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
         let archive = first_blocks_archive(options, PracticeFeed::kept_height()).unwrap();
-        let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
-        let service = Arc::new(service.with_archive(Some(Arc::clone(&archive))));
-        let chain = service.chain_status_blocking().unwrap();
-        let practice = PracticeFeed::start(&service, 1, &chain).unwrap();
+        let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
+        let chain = Arc::new(chain.with_archive(Some(Arc::clone(&archive))));
+        let status = chain.status().unwrap();
+        let practice = PracticeFeed::start(&chain, 1, &status).unwrap();
 
         let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
         let mut hashes = transaction_hashes(&fs::read_to_string(readme).unwrap());
         assert_eq!(hashes.len(), 1, "{hashes:?}");
-        hashes.append(&mut transaction_hashes(&practice.example(&service).unwrap()));
+        hashes.append(&mut transaction_hashes(&practice.example(&chain).unwrap()));
         assert_eq!(hashes.len(), 2, "{hashes:?}");
 
         let index = Arc::new(DemoIndex::default());
-        tokio::spawn(run_practice(Arc::clone(&service), practice, index));
-        let exporter = tokio::spawn(run_exporter(Arc::clone(&service), archive));
+        tokio::spawn(run_practice(Arc::clone(&chain), practice, index));
+        let exporter = tokio::spawn(run_exporter(Arc::clone(&chain), archive));
         // It ends when it has the first blocks.
         exporter.await.unwrap();
         // The newest of the first blocks is forgotten as well.
-        let mut head = service.head();
+        let mut head = chain.head();
         let is_past = |head: &u64| *head > PracticeFeed::kept_height() + 140;
         head.wait_for(is_past).await.unwrap();
-        let chain = service.chain_status().await.unwrap();
-        assert!(chain.earliest.unwrap().height > PracticeFeed::kept_height());
-        assert!(chain.blocks <= 130, "the archive keeps no blocks in the store");
+        let in_store = chain.status().unwrap();
+        assert!(in_store.earliest.unwrap().height > PracticeFeed::kept_height());
+        assert!(in_store.blocks <= 130, "the archive keeps no blocks in the store");
+        let queries = Arc::new(Queries::new(Arc::clone(&chain)));
         for hash in hashes {
-            let (status, result) = service.full_status(hash).await.unwrap();
+            let (status, result) =
+                queries.full_status(Ipv4Addr::LOCALHOST.into(), hash).await.unwrap();
             assert_eq!(status.milestone.name(), "FINAL", "{hash}");
             assert!(result.is_some());
         }
-        service.shutdown();
+        chain.shutdown();
     }
 }

@@ -17,6 +17,7 @@ use milepost_redb::{OpenError, OpenErrorKind, Options, RedbSnapshot, RedbStorage
 use tracing::warn;
 
 use crate::archive::{self, ArchiveLocation, Forgotten, SharedArchive};
+use crate::chain::archived_chain_id;
 use crate::disk_room::io_error_kind;
 use crate::failure::Failure;
 use crate::start_table::{Action, Place, State, action};
@@ -255,7 +256,7 @@ pub(crate) fn archive_content(
 }
 
 fn read_archive(archive: &SharedArchive) -> Result<(HeightRanges, Option<String>), Error> {
-    Ok((WriterProgress::read_union(archive)?.heights, archive::chain_id(archive)?))
+    Ok((WriterProgress::read_union(archive)?.heights, archived_chain_id(archive)?))
 }
 
 /// Opens an archive that is there; `None` if there is none, so that the server has to make it

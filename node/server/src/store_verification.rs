@@ -14,8 +14,8 @@ use milepost::{Error, ErrorKind};
 use tokio::task;
 use tracing::{error, info};
 
+use crate::chain::Chain;
 use crate::failure::Failure;
-use crate::service::Service;
 
 /// Bytes of rows that are read in a second in the background: 16 s for a GiB, and a fraction of
 /// what a disk reads
@@ -27,36 +27,36 @@ const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Verifies the store of a service if it is not verified; damage shuts the service down
-pub(crate) async fn verify_store(service: Arc<Service>) -> Result<(), Failure> {
+pub(crate) async fn verify_store(chain: Arc<Chain>) -> Result<(), Failure> {
     let verified = {
-        let service = Arc::clone(&service);
-        task::spawn_blocking(move || verify(&service)).await
+        let chain = Arc::clone(&chain);
+        task::spawn_blocking(move || verify(&chain)).await
     };
     let verified = verified.unwrap_or_else(|error| Err(error.to_string().into()));
     if let Err(failure) = &verified {
         error!("{failure}");
-        service.shutdown();
+        chain.shutdown();
     }
     verified
 }
 
-fn verify(service: &Service) -> Result<(), Failure> {
-    let is_verified = service.store().is_verified();
-    let Some(storage) = service.store().file().filter(|_| !is_verified) else {
+fn verify(chain: &Chain) -> Result<(), Failure> {
+    let is_verified = chain.store().is_verified();
+    let Some(storage) = chain.store().file().filter(|_| !is_verified) else {
         return Ok(());
     };
     let path = storage.path().display();
     let (start, mut bytes, mut step) = (Instant::now(), 0_u64, 0_u64);
     let mut progress = |row: u64| {
         (bytes, step) = (bytes.saturating_add(row), step.saturating_add(row));
-        service.metrics.store_verified(row);
+        chain.metrics.store_verified(row);
         if step < STEP {
             return Ok(());
         }
         step = 0;
         let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
         thread::sleep(due.saturating_sub(start.elapsed()));
-        match service.is_shut_down() {
+        match chain.is_shut_down() {
             // Not shown: the service ends.
             true => Err(Error::new(ErrorKind::Usage, "the service shuts down")),
             false => Ok(()),
@@ -75,10 +75,10 @@ fn verify(service: &Service) -> Result<(), Failure> {
     let verified = Table::ALL.iter().try_for_each(&mut verify);
     match verified {
         Ok(()) => {
-            service.store().set_verified();
+            chain.store().set_verified();
             info!("{path} is verified: {} MiB of rows", bytes >> 20);
         }
-        Err(_) if service.is_shut_down() => {}
+        Err(_) if chain.is_shut_down() => {}
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             let text = format!("{path} is damaged, see `milepost store check`: {error}");
             return Err(Failure::Damaged(text));
@@ -103,17 +103,17 @@ mod tests {
     use crate::value_parsers::StoreLocation;
 
     /// A service over a file that is verified if it has at most these bytes
-    fn service(path: &Path, verify_bytes: u64) -> Arc<Service> {
+    fn chain(path: &Path, verify_bytes: u64) -> Arc<Chain> {
         let mut options = Options::default();
         options.verify_bytes = verify_bytes;
         let store = Store::open_with(&StoreLocation::File(path.to_owned()), &options).unwrap();
         let (engine, settings) = (Engine::default(), ImportSettings::default());
-        Arc::new(Service::new(engine, store, settings, WaitConfig::default()))
+        Arc::new(Chain::new(engine, store, settings, WaitConfig::default()))
     }
 
-    fn verified_bytes(service: &Service) -> u64 {
-        let chain = service.chain_status_blocking().unwrap();
-        let text = service.metrics.text(&chain);
+    fn verified_bytes(chain: &Chain) -> u64 {
+        let status = chain.status().unwrap();
+        let text = chain.metrics.text(&status);
         let value =
             |line: &str| line.strip_prefix("milepost_store_verified_bytes_total ")?.parse().ok();
         text.lines().find_map(value).unwrap()
@@ -125,19 +125,19 @@ mod tests {
         let path = directory.path().join("chain.milepost");
         {
             let mut store = milepost_redb::RedbStorage::open(&path, &Options::default()).unwrap();
-            let mut chain = Practice::new(Settings::demo(1));
+            let mut practice = Practice::new(Settings::demo(1));
             for _ in 0..20 {
-                let message = chain.next_message().json;
+                let message = practice.next_message().json;
                 let settings = ImportSettings::default();
                 Engine::default().import_block(&message, &settings, &mut store).unwrap();
             }
         }
-        let sound = service(&path, u64::MAX);
+        let sound = chain(&path, u64::MAX);
         assert!(sound.store().is_verified());
         assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
         assert_eq!(verified_bytes(&sound), 0, "it was verified when it was opened");
         drop(sound);
-        let sound = service(&path, 0);
+        let sound = chain(&path, 0);
         assert!(!sound.store().is_verified());
         assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
         assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
@@ -149,7 +149,7 @@ mod tests {
         let place = file.windows(9).position(|bytes| bytes == b"predecess").unwrap();
         file[place] ^= 1;
         fs::write(&path, file).unwrap();
-        let damaged = service(&path, 0);
+        let damaged = chain(&path, 0);
         let failure = verify_store(Arc::clone(&damaged)).await.unwrap_err();
         let (error, code) = failure.into_text_and_code();
         assert!(error.contains("do not match their checksum") && code == 3, "{error}");

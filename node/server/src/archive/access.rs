@@ -63,10 +63,8 @@ impl Snapshot for StoreRows<'_> {
 
 /// The rows of the archive, or that they cannot be read on this thread
 pub(crate) struct ArchiveAccess<'service> {
-    /// `None` on a thread that may not block
-    lookups: Option<&'service Lookups>,
-    /// For whom it is read, if it is a client
-    client: Option<IpAddr>,
+    /// Where it is read and for whom; `None` on a thread that may not block
+    lookups: Option<(&'service Lookups, IpAddr)>,
     state: Cell<AccessState>,
 }
 
@@ -90,11 +88,11 @@ impl ArchiveAccess<'_> {
 
 impl Archive for ArchiveAccess<'_> {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        let Some(lookups) = self.lookups else {
+        let Some((lookups, client)) = self.lookups else {
             self.state.set(AccessState::Needed);
             return Err(unsupported("the archive is read on another thread"));
         };
-        let read = lookups.get_many(keys, rows, self.client);
+        let read = lookups.get_many(keys, rows, client);
         read.inspect_err(|_| self.state.set(AccessState::Failed))
     }
 
@@ -127,7 +125,7 @@ fn unsupported(detail: &str) -> Error {
 
 /// The rows for a query on a thread that may not wait for the archive
 pub(crate) fn without_archive(store: &Store) -> ServiceSnapshot<'_> {
-    let archive = ArchiveAccess { lookups: None, client: None, state: Cell::default() };
+    let archive = ArchiveAccess { lookups: None, state: Cell::default() };
     WithArchive { snapshot: StoreRows::Snapshot(store.snapshot()), archive }
 }
 
@@ -135,9 +133,9 @@ pub(crate) fn without_archive(store: &Store) -> ServiceSnapshot<'_> {
 pub(crate) fn with_archive<'service>(
     store: &'service Store,
     lookups: &'service Lookups,
-    client: Option<IpAddr>,
+    client: IpAddr,
 ) -> ServiceSnapshot<'service> {
-    let archive = ArchiveAccess { lookups: Some(lookups), client, state: Cell::default() };
+    let archive = ArchiveAccess { lookups: Some((lookups, client)), state: Cell::default() };
     WithArchive { snapshot: StoreRows::Newest(store), archive }
 }
 

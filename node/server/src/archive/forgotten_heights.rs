@@ -46,7 +46,7 @@ impl Forgotten {
 }
 
 /// Warns of these heights, if there are any
-pub(super) fn warn_of(missing: &HeightRanges) {
+pub(crate) fn warn_of(missing: &HeightRanges) {
     if !missing.is_empty() {
         warn!(
             "the store has forgotten heights that the archive had, and has not any more: {missing}; \
@@ -57,7 +57,7 @@ pub(super) fn warn_of(missing: &HeightRanges) {
 }
 
 /// Remembers from which height on the archive has what the store forgets
-pub(super) fn remember(
+pub(crate) fn remember(
     store: &Store,
     archived: &HeightRanges,
     earliest: BlockHeight,

@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use milepost::archive::WriterProgress;
-use milepost::storage::{Key, Row};
+use milepost::archive::{ArchiveWrite, WriterProgress};
+use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -153,12 +153,12 @@ impl Lookups {
     }
 
     /// The archive and those of earlier heights, the newest first
-    pub(super) fn all(&self) -> impl Iterator<Item = &SharedArchive> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &SharedArchive> {
         core::iter::once(&self.archive).chain(&self.older)
     }
 
     /// What all writers together have put into this archive and the older ones; blocks the thread
-    pub(super) fn read_union(&self) -> Result<WriterProgress, Error> {
+    pub(crate) fn read_union(&self) -> Result<WriterProgress, Error> {
         let unions = self.all().map(WriterProgress::read_union).collect::<Result<Vec<_>, _>>()?;
         Ok(WriterProgress::union(&unions))
     }
@@ -178,13 +178,17 @@ impl Lookups {
         state.forgotten += 1;
     }
 
-    /// Reads what was put, so that two contents of a key are noticed without a request for it;
-    /// blocks the thread
-    pub(super) fn read_back(&self, keys: &[Key]) {
+    /// Writes rows, and reads the transactions back, so that two contents of a key are noticed
+    /// without a request for it; blocks the thread
+    pub(crate) fn write(&self, write: &ArchiveWrite) -> Result<(), Error> {
+        write.run(&self.archive).inspect_err(|error| self.conflicts.note(error))?;
+        self.forget_misses();
+        let keys = write.rows.iter().map(|(key, _)| *key);
+        let keys: Vec<_> = keys.filter(|key| key.table() == Table::ArchivedTransactions).collect();
         if keys.is_empty() {
-            return;
+            return Ok(());
         }
-        match read_each(keys, |keys, rows| self.archive.get_many(keys, rows)) {
+        match read_each(&keys, |keys, rows| self.archive.get_many(keys, rows)) {
             Ok(rows) => {
                 let errors = rows.iter().filter_map(|row| row.as_ref().err());
                 errors.for_each(|error| self.conflicts.note(error));
@@ -192,16 +196,17 @@ impl Lookups {
             // The rows are durable: whether they can be read concerns the requests for them.
             Err(error) => debug!("what was archived cannot be read back: {error}"),
         }
+        Ok(())
     }
 
-    /// Reads rows for a client, if it is for one; blocks the thread
+    /// Reads rows for a client; blocks the thread
     ///
     /// What others read now is not read again, and what is read here others can wait for.
     pub(super) fn get_many(
         &self,
         keys: &[Key],
         rows: &mut Vec<Option<Row>>,
-        client: Option<IpAddr>,
+        client: IpAddr,
     ) -> Result<(), Error> {
         let Flights { own, of_others, forgotten } = self.begin(keys, client)?;
         let mut found = HashMap::with_capacity(own.flights.len() + of_others.len());
@@ -219,7 +224,7 @@ impl Lookups {
 
     /// Begins the reads of these keys that others do not read now, without what is known to be
     /// missing
-    fn begin(&self, keys: &[Key], client: Option<IpAddr>) -> Result<Flights<'_>, Error> {
+    fn begin(&self, keys: &[Key], client: IpAddr) -> Result<Flights<'_>, Error> {
         let now = Instant::now();
         let mut state = lock(&self.state);
         let is_unknown = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
@@ -250,7 +255,7 @@ impl Lookups {
     fn read(
         &self,
         flights: &[(Key, Arc<Flight>)],
-        client: Option<IpAddr>,
+        client: IpAddr,
         forgotten: u64,
     ) -> Vec<(Key, Result<Option<Row>, Error>)> {
         if flights.is_empty() {
@@ -273,7 +278,7 @@ impl Lookups {
             match &result {
                 Ok(Some(_)) => counters.found.fetch_add(1, Relaxed),
                 Ok(None) => {
-                    state.count_miss(client.filter(|_| self.max_client_misses.is_some()));
+                    state.count_miss(self.max_client_misses.map(|_| client));
                     if state.forgotten == forgotten {
                         state.remember_miss(*key, until);
                     }
@@ -304,18 +309,13 @@ impl Lookups {
     }
 
     /// Checks that fewer reads than the limit have missed in this second
-    fn check_limit(
-        &self,
-        state: &mut State,
-        now: Instant,
-        client: Option<IpAddr>,
-    ) -> Result<(), Error> {
+    fn check_limit(&self, state: &mut State, now: Instant, client: IpAddr) -> Result<(), Error> {
         let is_over = state.second.is_none_or(|second| now >= second + Duration::from_secs(1));
         if is_over {
             (state.second, state.misses) = (Some(now), 0);
             state.client_misses.clear();
         }
-        let of_client = client.and_then(|client| state.client_misses.get(&client)).copied();
+        let of_client = state.client_misses.get(&client).copied();
         let (whose, limit) = match self.max_client_misses.map(NonZero::get) {
             Some(limit) if of_client.unwrap_or_default() >= limit => (" of one address", limit),
             _ if state.misses >= self.max_misses => ("", self.max_misses),

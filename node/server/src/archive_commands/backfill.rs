@@ -25,13 +25,13 @@ use tracing::error_span;
 
 use super::repair::RepairedArchive;
 use super::{at, lock, refuse_missing};
-use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
+use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
+use crate::chain::{Chain, Exporter};
 use crate::cli::{FeedArgs, FeedSourceArgs};
 use crate::feed::{self, HeightRange};
 use crate::follow::{FeedSources, Follow};
 use crate::log::print_line;
 use crate::serve;
-use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers;
 use crate::value_parsers::StoreLocation;
@@ -223,7 +223,7 @@ fn fill(
     let store = Store::open(&StoreLocation::Memory).map_err(|error| error.to_string())?;
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);
-    let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
+    let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
     let options = ArchiveOptions {
         writes: true,
         max_blocks: MAX_BLOCKS,
@@ -232,15 +232,15 @@ fn fill(
     };
     let lookups = Lookups::new(Arc::clone(archive), NonZero::<u32>::MAX);
     let exporter = Arc::new(Exporter::new(lookups, options));
-    let service = service.with_verify_mode(args.feed.verify.unwrap_or(VerifyMode::Report));
-    let service = Arc::new(service.with_archive(Some(Arc::clone(&exporter))));
-    serve::shutdown_on_signals(&service)?;
+    let chain = chain.with_verify_mode(args.feed.verify.unwrap_or(VerifyMode::Report));
+    let chain = Arc::new(chain.with_archive(Some(Arc::clone(&exporter))));
+    serve::shutdown_on_signals(&chain)?;
     if let Some(directory) = &args.feed.configs {
-        feed::import_configs(&service, directory).map_err(|failure| failure.to_string())?;
+        feed::import_configs(&chain, directory).map_err(|failure| failure.to_string())?;
     }
     let until = args.feed.until.unwrap_or(to.saturating_add(MAX_HEIGHTS_PAST_END));
     let export = Arc::new(PartExport {
-        service: Arc::clone(&service),
+        chain: Arc::clone(&chain),
         exporter,
         blocks: AtomicU64::new(0),
         is_complete: AtomicBool::new(false),
@@ -251,24 +251,24 @@ fn fill(
             let shards = args.feed.track_shards;
             let follow = Follow::heights(feeds, from..=until, HEIGHTS_BEFORE, shards).await?;
             let export = Arc::clone(&export);
-            let followed = follow.run(Arc::clone(&service), move || export.after_block()).await;
+            let followed = follow.run(Arc::clone(&chain), move || export.after_block()).await;
             followed.map_err(|failure| failure.to_string())
         }),
         None => {
             let first = Some(from.saturating_sub(HEIGHTS_BEFORE));
             let range = HeightRange { from: first, until: Some(until) };
             let after_block = || export.after_block();
-            let imported = feed::import_blocks(&service, &args.paths, range, &after_block);
+            let imported = feed::import_blocks(&chain, &args.paths, range, &after_block);
             imported.map(drop).map_err(|failure| failure.to_string())
         }
     };
-    if imported.is_ok() && !service.is_shut_down() {
+    if imported.is_ok() && !chain.is_shut_down() {
         // The blocks have ended.
         export.step();
     }
-    let is_interrupted = service.is_shut_down() && !export.is_complete.load(Relaxed);
+    let is_interrupted = chain.is_shut_down() && !export.is_complete.load(Relaxed);
     // Ends the tasks of a feed.
-    service.shutdown();
+    chain.shutdown();
     imported?;
     match lock(&export.failure).take() {
         Some(error) => Err(at(&args.archive, error)),
@@ -280,7 +280,7 @@ fn fill(
 /// The export of a part, step by step between two blocks, so that blocks which are not archived do
 /// not pile up in memory
 struct PartExport {
-    service: Arc<Service>,
+    chain: Arc<Chain>,
     exporter: Arc<Exporter>,
     /// Blocks that were imported
     blocks: AtomicU64,
@@ -291,22 +291,22 @@ struct PartExport {
 impl PartExport {
     fn after_block(&self) {
         let before = self.blocks.fetch_add(1, Relaxed);
-        if before % BLOCKS_PER_EXPORT == BLOCKS_PER_EXPORT - 1 && !self.service.is_shut_down() {
+        if before % BLOCKS_PER_EXPORT == BLOCKS_PER_EXPORT - 1 && !self.chain.is_shut_down() {
             self.step();
         }
     }
 
     /// Exports what became final; shuts the service down if nothing is left to do, or by a failure
     fn step(&self) {
-        match self.exporter.step(&self.service) {
+        match self.exporter.step(&self.chain) {
             Ok(false) => {}
             Ok(true) => {
                 self.is_complete.store(true, Relaxed);
-                self.service.shutdown();
+                self.chain.shutdown();
             }
             Err(error) => {
                 *lock(&self.failure) = Some(error);
-                self.service.shutdown();
+                self.chain.shutdown();
             }
         }
     }

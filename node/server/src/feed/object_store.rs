@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use super::{FeedSummary, HeightRange};
+use crate::chain::Chain;
 use crate::failure::Failure;
-use crate::service::Service;
 
 /// The address of a lake in an object store, if a path of the command line is one
 pub(super) fn address(path: &Path) -> Option<&str> {
@@ -17,7 +17,7 @@ pub(super) fn address(path: &Path) -> Option<&str> {
 /// Imports the blocks of a range of heights; called where the runtime may be blocked
 #[cfg(feature = "object-store")]
 pub(super) fn import(
-    service: &Service,
+    chain: &Chain,
     url: &str,
     range: HeightRange,
     summary: &mut FeedSummary,
@@ -35,12 +35,12 @@ pub(super) fn import(
     if until < from {
         return Err(Failure::Other(format!("--until {until} is below --from {from}")));
     }
-    let lake = Lake::open(url)?.with_track_shards(service.track_shards());
+    let lake = Lake::open(url)?.with_track_shards(chain.track_shards());
     let (runtime, mut reader) = (Handle::current(), lake.read(from, until));
     let mut progress = super::Progress::new((until - from).saturating_add(1));
     let (mut interrupted, mut failed) = (false, None);
     let blocks = core::iter::from_fn(|| {
-        interrupted = service.is_shut_down();
+        interrupted = chain.is_shut_down();
         let block = if interrupted { None } else { runtime.block_on(reader.next()).transpose() }?;
         block.map_err(|error| failed = Some(error)).ok()
     });
@@ -51,7 +51,7 @@ pub(super) fn import(
         progress.update(height - from + 1, height);
         after_block();
     };
-    let imported = service.import_blocks(blocks, committed, || ());
+    let imported = chain.import_blocks(blocks, committed, || ());
     progress.finish();
     match imported {
         Err(ImportError { message: Some(block), error, .. }) => {
@@ -70,7 +70,7 @@ pub(super) fn import(
 /// Refuses the lake
 #[cfg(not(feature = "object-store"))]
 pub(super) fn import(
-    _: &Service,
+    _: &Chain,
     url: &str,
     _: HeightRange,
     _: &mut FeedSummary,

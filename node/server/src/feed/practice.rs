@@ -12,10 +12,10 @@ use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use serde_json::json;
 use tracing::info;
 
-use crate::demo_index::DemoTransaction;
+use crate::chain::Chain;
+use crate::demo_index::{DemoTransaction, respond_at};
 use crate::failure::Failure;
 use crate::json_scan;
-use crate::service::Service;
 
 /// The name of the chain, and of its feed
 pub(crate) const PRACTICE: &str = "practice";
@@ -47,16 +47,12 @@ impl PracticeFeed {
     /// # Errors
     ///
     /// [`Failure::Usage`] if the head of the store is not on the chain; then nothing was written.
-    pub(crate) fn start(
-        service: &Service,
-        seed: u64,
-        chain: &ChainStatus,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn start(chain: &Chain, seed: u64, status: &ChainStatus) -> Result<Self, Failure> {
         let mut feed = Self { chain: Practice::new(Settings::demo(seed)), protocol_version: None };
-        let Some(head) = chain.head else {
+        let Some(head) = status.head else {
             let mut remaining = INITIAL_BLOCKS;
-            while remaining > 0 && !service.is_shut_down() {
-                feed.step(service)?;
+            while remaining > 0 && !chain.is_shut_down() {
+                feed.step(chain)?;
                 remaining -= 1;
             }
             return Ok(feed);
@@ -79,14 +75,14 @@ impl PracticeFeed {
             if generated % LOG_INTERVAL == 0 {
                 info!("practice chain: at {} of {first} to {}", message.height, head.height);
             }
-            if service.is_shut_down() {
+            if chain.is_shut_down() {
                 return Ok(feed);
             }
         }
     }
 
     /// Imports the next block, after the configuration that becomes effective with it
-    pub(crate) fn step(&mut self, service: &Service) -> Result<(), Failure> {
+    pub(crate) fn step(&mut self, chain: &Chain) -> Result<(), Failure> {
         let message = self.chain.next_message();
         if let Some(version) = self.version_change(&message) {
             let settings = self.chain.settings();
@@ -94,12 +90,12 @@ impl PracticeFeed {
             let boundaries: Vec<_> = boundaries.iter().map(String::as_str).collect();
             let config =
                 protocol_config(&settings.chain_id, settings.genesis_height, version, &boundaries);
-            let put = service.put_config(message.height, &config);
+            let put = chain.put_config(message.height, &config);
             put.map_err(|error| {
                 Failure::of_kind(error.kind(), format!("protocol configuration: {error}"))
             })?;
         }
-        let imported = service.import_block(&message.json);
+        let imported = chain.import_block(&message.json);
         imported.map(|_| ()).map_err(|error| {
             Failure::of_kind(error.kind(), format!("block {}: {error}", message.height))
         })
@@ -132,11 +128,10 @@ impl PracticeFeed {
     }
 
     /// A request for the newest transaction that is final, if there is one
-    pub(crate) fn example(&self, service: &Service) -> Option<String> {
+    pub(crate) fn example(&self, chain: &Chain) -> Option<String> {
         self.chain.recent().find_map(|transaction| {
             let request = status_request(transaction);
-            service
-                .respond_at(transaction.hash, Milestone::Final, request.as_bytes())
+            respond_at(chain, transaction.hash, Milestone::Final, request.as_bytes())
                 .map(|_| request)
         })
     }

@@ -29,11 +29,11 @@ use tokio::time;
 
 use super::event_tests::{GUARD, start, until};
 use crate::archive::test_archive::TestArchive;
-use crate::archive::{ArchiveOptions, ArchivedHeights, Exporter, Lookups, SharedArchive};
-use crate::service::Service;
+use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
+use crate::chain::{ArchivedHeights, Chain, Exporter};
+use crate::queries::{Queries, waiting};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::waiting;
 
 /// Reads of the archive by requests
 fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {
@@ -41,35 +41,40 @@ fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {
     Lookups::new(shared, NonZero::new(max_misses).unwrap())
 }
 
-/// A service that keeps a few blocks, and its archive
-pub(super) fn service(
+/// The queries of a chain that keeps a few blocks, and its archive
+pub(super) fn queries(
     archive: &Arc<TestArchive>,
     max_misses: u32,
-) -> (Arc<Service>, Arc<Exporter>) {
-    service_with(lookups(archive, max_misses), None)
+) -> (Arc<Queries>, Arc<Exporter>) {
+    queries_with(lookups(archive, max_misses), None)
 }
 
-/// As [`service`], with an archive that keeps this number of heights
-fn service_with(
+/// As [`queries`], with an archive that keeps this number of heights
+fn queries_with(
     lookups: Lookups,
     kept_heights: Option<NonZero<u64>>,
-) -> (Arc<Service>, Arc<Exporter>) {
+) -> (Arc<Queries>, Arc<Exporter>) {
     let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights };
     let exporter = Arc::new(Exporter::new(lookups, options));
     let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
-    let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
-    (Arc::new(service), exporter)
+    let chain = plain_chain(settings).with_archive(Some(Arc::clone(&exporter)));
+    (Arc::new(Queries::new(Arc::new(chain))), exporter)
 }
 
-fn plain_service(settings: ImportSettings) -> Service {
+fn plain_chain(settings: ImportSettings) -> Chain {
     let store = Store::open(&StoreLocation::Memory).unwrap();
-    let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
-    service.with_verify_mode(VerifyMode::Report)
+    let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
+    chain.with_verify_mode(VerifyMode::Report)
+}
+
+/// The queries of a chain without an archive
+fn without_archive() -> Arc<Queries> {
+    Arc::new(Queries::new(Arc::new(plain_chain(ImportSettings::default()))))
 }
 
 /// The height of the oldest block that is kept
-fn earliest(service: &Service) -> u64 {
-    service.chain_status_blocking().unwrap().earliest.unwrap().height
+fn earliest(queries: &Queries) -> u64 {
+    queries.chain.status().unwrap().earliest.unwrap().height
 }
 
 fn chain(count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
@@ -82,19 +87,19 @@ fn chain(count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
 }
 
 /// Imports these blocks, and exports after each
-pub(super) fn import(service: &Service, exporter: &Exporter, messages: &[BlockMessage]) {
+pub(super) fn import(queries: &Queries, exporter: &Exporter, messages: &[BlockMessage]) {
     for message in messages {
         // Some messages of this chain are on forks that are refused.
-        let _ = service.import_block(&message.json);
-        exporter.step(service).unwrap();
+        let _ = queries.chain.import_block(&message.json);
+        exporter.step(&queries.chain).unwrap();
     }
 }
 
 /// The transactions that an archive has after these blocks
 fn archived(messages: &[BlockMessage]) -> Vec<CryptoHash> {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
-    import(&service, &exporter, messages);
+    let (queries, exporter) = queries(&archive, 1_000_000);
+    import(&queries, &exporter, messages);
     let mut rows = Vec::new();
     archive.scan(Table::ArchivedTransactions, None, 1_000, &mut rows).unwrap();
     let hash = |(key, _): &(Key, _)| CryptoHash::new(key.bytes_in_table().try_into().unwrap());
@@ -190,13 +195,13 @@ fn cause(body: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_answers_what_its_store_has_forgotten() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
-    let whole = Arc::new(plain_service(ImportSettings::default()));
+    let (queries, exporter) = queries(&archive, 1_000_000);
+    let whole = without_archive();
     let (messages, hashes) = chain(80);
-    import(&service, &exporter, &messages);
-    messages.iter().for_each(|message| drop(whole.import_block(&message.json)));
-    assert!(earliest(&service) > earliest(&whole) + 20);
-    let (address, whole) = (start(&service).await, start(&whole).await);
+    import(&queries, &exporter, &messages);
+    messages.iter().for_each(|message| drop(whole.chain.import_block(&message.json)));
+    assert!(earliest(&queries) > earliest(&whole) + 20);
+    let (address, whole) = (start(&queries).await, start(&whole).await);
     for hash in hashes.iter().copied().chain([CryptoHash::digest(b"unknown")]) {
         let expected = post(&whole, body(hash)).await;
         assert!(post(&address, body(hash)).await == expected, "{hash}");
@@ -236,23 +241,23 @@ async fn a_server_answers_what_its_store_has_forgotten() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
+    let (queries, exporter) = queries(&archive, 1_000_000);
     let (messages, hashes) = chain(90);
-    import(&service, &exporter, &messages[..60]);
-    let address = start(&service).await;
-    let kept = earliest(&service);
+    import(&queries, &exporter, &messages[..60]);
+    let address = start(&queries).await;
+    let kept = earliest(&queries);
     archive.is_down.store(true, SeqCst);
     for message in &messages[60..80] {
-        let _ = service.import_block(&message.json);
-        assert!(exporter.step(&service).is_err());
+        let _ = queries.chain.import_block(&message.json);
+        assert!(exporter.step(&queries.chain).is_err());
     }
     // Forgotten is at most what was archived before.
-    let held = earliest(&service);
+    let held = earliest(&queries);
     let last = messages[79].height;
     for message in &messages[60..80] {
-        let _ = service.import_block(&message.json);
+        let _ = queries.chain.import_block(&message.json);
     }
-    assert!(earliest(&service) == held && last > held + 10);
+    assert!(earliest(&queries) == held && last > held + 10);
     let (mut failed, mut served) = (0, 0);
     for hash in &hashes {
         let (status, retry_after, body) = post(&address, body(*hash)).await;
@@ -280,11 +285,11 @@ async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten()
     }
     // It is back: what was missed is archived, and forgotten with the next blocks.
     archive.is_down.store(false, SeqCst);
-    exporter.step(&service).unwrap();
-    import(&service, &exporter, &messages[80..]);
-    assert!(earliest(&service) > held && held >= kept, "{kept} {held}");
-    let whole = Arc::new(plain_service(ImportSettings::default()));
-    messages.iter().for_each(|message| drop(whole.import_block(&message.json)));
+    exporter.step(&queries.chain).unwrap();
+    import(&queries, &exporter, &messages[80..]);
+    assert!(earliest(&queries) > held && held >= kept, "{kept} {held}");
+    let whole = without_archive();
+    messages.iter().for_each(|message| drop(whole.chain.import_block(&message.json)));
     let whole = start(&whole).await;
     for hash in &hashes {
         assert!(post(&address, body(*hash)).await == post(&whole, body(*hash)).await, "{hash}");
@@ -294,13 +299,13 @@ async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_the_head_lags_the_archive_has_what_is_not_final_here() {
     let archive = TestArchive::new();
-    let (ahead, exporter) = service(&archive, 1_000_000);
+    let (ahead, exporter) = queries(&archive, 1_000_000);
     let (messages, hashes) = chain(60);
     import(&ahead, &exporter, &messages);
-    let (lagging, exporter) = service(&archive, 1_000_000);
+    let (lagging, exporter) = queries(&archive, 1_000_000);
     import(&lagging, &exporter, &messages[..12]);
-    let alone = Arc::new(plain_service(ImportSettings::default()));
-    messages[..12].iter().for_each(|message| drop(alone.import_block(&message.json)));
+    let alone = without_archive();
+    messages[..12].iter().for_each(|message| drop(alone.chain.import_block(&message.json)));
     let (lagging, alone) = (start(&lagging).await, start(&alone).await);
     let ahead = start(&ahead).await;
     let archived = archived(&messages);
@@ -319,10 +324,10 @@ async fn while_the_head_lags_the_archive_has_what_is_not_final_here() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn requests_about_one_thing_are_one_read_and_block_no_others() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
+    let (queries, exporter) = queries(&archive, 1_000_000);
     let (messages, hashes) = chain(30);
-    import(&service, &exporter, &messages[..20]);
-    let address = start(&service).await;
+    import(&queries, &exporter, &messages[..20]);
+    let address = start(&queries).await;
     archive.reads.store(0, SeqCst);
     archive.hold(true);
     let unknown = CryptoHash::digest(b"unknown");
@@ -341,7 +346,7 @@ async fn requests_about_one_thing_are_one_read_and_block_no_others() {
     });
     let (status, _, hot) = post(&address, body(*newest.unwrap())).await;
     assert_eq!((status, cause(&hot).as_str()), (200, ""));
-    messages[20..].iter().for_each(|message| drop(service.import_block(&message.json)));
+    messages[20..].iter().for_each(|message| drop(queries.chain.import_block(&message.json)));
     until(|| {
         let mut metrics = String::new();
         exporter.text(&mut metrics);
@@ -362,9 +367,9 @@ async fn requests_about_one_thing_are_one_read_and_block_no_others() {
 async fn a_client_with_too_many_misses_is_refused_and_others_are_not() {
     let archive = TestArchive::new();
     let lookups = lookups(&archive, 1_000_000).with_address_limit(NonZero::new(2));
-    let (service, exporter) = service_with(lookups, None);
-    import(&service, &exporter, &chain(20).0);
-    let address = start(&service).await;
+    let (queries, exporter) = queries_with(lookups, None);
+    import(&queries, &exporter, &chain(20).0);
+    let address = start(&queries).await;
     let ask = async |from: &str, name: &str| {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
@@ -392,7 +397,7 @@ async fn a_client_with_too_many_misses_is_refused_and_others_are_not() {
 #[tokio::test]
 async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
+    let (queries, exporter) = queries(&archive, 1_000_000);
     let (messages, _) = chain(60);
     let mut hashes = archived(&messages[..20]).into_iter();
     let (hash, other_hash) = (hashes.next().unwrap(), hashes.next().unwrap());
@@ -408,11 +413,11 @@ async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
     };
     let log = Log::start();
     assert_eq!(count(), 0);
-    import(&service, &exporter, &messages);
+    import(&queries, &exporter, &messages);
     assert_eq!(count(), 1);
     let conflict = format!("the archive holds two contents of {key:?}");
     assert_eq!((log.count(&conflict), log.count("ERROR")), (1, 1));
-    let address = start(&service).await;
+    let address = start(&queries).await;
     for counted in 2..4 {
         let (_, _, body) = post(&address, body(hash)).await;
         assert!(body.contains("two writers have put different content"), "{body}");
@@ -427,13 +432,13 @@ async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
 #[tokio::test]
 async fn an_export_that_cannot_be_read_back_is_an_export() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
+    let (queries, exporter) = queries(&archive, 1_000_000);
     let (messages, _) = chain(80);
-    import(&service, &exporter, &messages[..20]);
-    let kept = earliest(&service);
+    import(&queries, &exporter, &messages[..20]);
+    let kept = earliest(&queries);
     archive.is_unreadable.store(true, SeqCst);
-    import(&service, &exporter, &messages[20..]);
-    assert!(earliest(&service) > kept + 20);
+    import(&queries, &exporter, &messages[20..]);
+    assert!(earliest(&queries) > kept + 20);
 }
 
 #[tokio::test(start_paused = true)]
@@ -442,14 +447,14 @@ async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_m
     let options = ArchiveOptions { writes: true, max_blocks: 10, until: None, kept_heights: None };
     let exporter = Arc::new(Exporter::new(lookups(&archive, 1_000_000), options));
     let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
-    let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
+    let chain_of_store = plain_chain(settings).with_archive(Some(Arc::clone(&exporter)));
     let log = Log::start();
     let (messages, _) = chain(90);
     let warnings = || log.count("the store forgets blocks that are not archived");
     let mut forgotten = messages.iter();
     for expected in 0..4 {
         for message in forgotten.by_ref().take(if expected == 0 { 8 } else { 25 }) {
-            let _ = service.import_block(&message.json);
+            let _ = chain_of_store.import_block(&message.json);
         }
         assert_eq!(warnings(), expected);
         time::advance(Duration::from_secs(60)).await;
@@ -459,20 +464,20 @@ async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_m
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_whose_last_read_of_the_archive_fails_says_when_to_retry() {
     let archive = TestArchive::new();
-    let (service, exporter) = service(&archive, 1_000_000);
-    import(&service, &exporter, &chain(40).0);
-    let address = start(&service).await;
-    tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
+    let (queries, exporter) = queries(&archive, 1_000_000);
+    import(&queries, &exporter, &chain(40).0);
+    let address = start(&queries).await;
+    tokio::spawn(waiting::run_timeouts(Arc::clone(&queries.chain)));
     let request = Request::post("/").header("content-type", "application/json");
     let request = request.header("host", &address).header("prefer", "wait=3");
     let waiting = body(CryptoHash::digest(b"unknown")).replace("NONE", "FINAL");
     let request = request.body(Full::new(Bytes::from(waiting))).unwrap();
     let stream = TcpStream::connect(&address).await.unwrap();
     let response = tokio::spawn(response_on(stream, request));
-    until(|| service.metrics.pending_count() == 1).await;
+    until(|| queries.chain.metrics.pending_count() == 1).await;
     archive.is_down.store(true, SeqCst);
     // What was missing is remembered for a second, and until the next export.
-    service.archive().unwrap().lookups.forget_misses();
+    queries.chain.archive().unwrap().lookups.forget_misses();
     let (status, retry_after, body) = parts(response.await.unwrap());
     assert_eq!((status, retry_after.as_deref()), (500, Some("1")), "{body}");
     assert!(body.contains("the archive cannot be read: no replica is alive"), "{body}");
@@ -495,9 +500,9 @@ async fn heights_with_an_open_transaction_are_not_named_as_complete() {
     for (archived, expected) in
         [("[[1,50],[60,60]]", "1-19, 21-49, 60-60"), ("[[1,60]]", "1-49, 51-60")]
     {
-        let (service, exporter) = service(&archive, 1_000_000);
-        exporter.step(&service).unwrap();
-        let address = start(&service).await;
+        let (queries, exporter) = queries(&archive, 1_000_000);
+        exporter.step(&queries.chain).unwrap();
+        let address = start(&queries).await;
         let status: Value = serde_json::from_str(&get(&address, "/status").await.2).unwrap();
         assert_eq!(status["archive"]["complete"].to_string(), archived);
         for body in [unknown.clone(), batch(known[0])] {
@@ -507,9 +512,9 @@ async fn heights_with_an_open_transaction_are_not_named_as_complete() {
         // Another writer has the transaction of one of the heights.
         put(2, [20..=20, 51..=59].into_iter().collect(), &[]);
     }
-    let (service, exporter) = service(&TestArchive::new(), 1_000_000);
-    import(&service, &exporter, &chain(40).0);
-    let address = start(&service).await;
+    let (queries, exporter) = queries(&TestArchive::new(), 1_000_000);
+    import(&queries, &exporter, &chain(40).0);
+    let address = start(&queries).await;
     let known = batch(known[0]).replace(&unknown, &body(known[1]));
     let response = post_response(&address, known).await;
     assert!(response.body().starts_with("[{"), "{}", response.body());
@@ -521,16 +526,16 @@ async fn heights_with_an_open_transaction_are_not_named_as_complete() {
 #[tokio::test]
 async fn a_damaged_row_that_would_be_removed_does_not_keep_the_store_from_forgetting() {
     let archive = TestArchive::new();
-    let (service, exporter) = service_with(lookups(&archive, 1_000_000), NonZero::new(20));
+    let (queries, exporter) = queries_with(lookups(&archive, 1_000_000), NonZero::new(20));
     let (messages, _) = chain(80);
-    import(&service, &exporter, &messages[..30]);
+    import(&queries, &exporter, &messages[..30]);
     let mut rows = Vec::new();
     archive.scan(Table::ArchivedReceipts, None, 1, &mut rows).unwrap();
     let (key, row) = rows.first().unwrap();
     archive.replace_many(&[(*key, row[..row.len() - 1].into())]).unwrap();
-    let (kept, complete) = (earliest(&service), exporter.heights());
-    import(&service, &exporter, &messages[30..]);
-    assert!(earliest(&service) > kept + 20);
+    let (kept, complete) = (earliest(&queries), exporter.heights());
+    import(&queries, &exporter, &messages[30..]);
+    assert!(earliest(&queries) > kept + 20);
     let first = |heights: &ArchivedHeights| *heights.archived.iter().next().unwrap().start();
     assert!(first(&exporter.heights()) > first(&complete) + 20);
 }

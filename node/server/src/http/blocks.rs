@@ -5,6 +5,7 @@
 //! hashes per request.
 
 use alloc::sync::Arc;
+use core::net::IpAddr;
 
 use hyper::StatusCode;
 use milepost::primitives::{BlockHeight, CryptoHash};
@@ -12,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::query_string::QueryString;
 use super::route::{HttpResponse, failed, json_value, query_failed};
+use crate::queries::Queries;
 use crate::query_error::QueryError;
-use crate::service::Service;
 
 /// Maximum number of hashes per request: each is a read of the store
 pub(super) const MAX_HASHES: usize = 100;
@@ -21,7 +22,8 @@ pub(super) const MAX_HASHES: usize = 100;
 /// The heights of the blocks with these comma-separated hashes; each with the time of the block if
 /// the query includes that
 pub(super) async fn heights(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
+    client: IpAddr,
     list: &str,
     query: &QueryString,
 ) -> HttpResponse {
@@ -38,7 +40,7 @@ pub(super) async fn heights(
         }
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
-    match read(service, hashes, has_times).await {
+    match read(queries, client, hashes, has_times).await {
         Ok(blocks) => {
             let blocks = Value::Object(Map::from_iter(names.into_iter().zip(blocks)));
             json_value(StatusCode::OK, &blocks)
@@ -48,15 +50,16 @@ pub(super) async fn heights(
 }
 
 async fn read(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
+    client: IpAddr,
     hashes: Vec<CryptoHash>,
     has_times: bool,
 ) -> Result<Vec<Value>, QueryError> {
     if !has_times {
-        return Ok(service.heights(hashes).await?.into_iter().map(Value::from).collect());
+        return Ok(queries.heights(client, hashes).await?.into_iter().map(Value::from).collect());
     }
-    let times = service.block_times(hashes.clone()).await?;
-    let heights = service.heights(hashes).await?;
+    let times = queries.block_times(hashes.clone()).await?;
+    let heights = queries.heights(client, hashes).await?;
     let block = |(height, time): (Option<BlockHeight>, Option<u64>)| match height {
         Some(height) => {
             let time = time.map(|time| time.to_string());

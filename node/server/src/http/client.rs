@@ -15,12 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::memory_budget::MemoryBudget;
-use crate::service::Service;
-
-tokio::task_local! {
-    /// The address, with its network, of the client whose request the current task answers
-    pub(crate) static CLIENT_NETWORK: IpAddr;
-}
+use crate::chain::Chain;
 
 /// What one address may have at a time of something
 #[derive(Debug)]
@@ -163,12 +158,12 @@ impl Client {
 }
 
 /// Counts a connection in the metrics until it is dropped
-pub(super) struct CountedConnection(Arc<Service>);
+pub(super) struct CountedConnection(Arc<Chain>);
 
 impl CountedConnection {
-    pub(super) fn new(service: Arc<Service>) -> Self {
-        service.metrics.connected();
-        Self(service)
+    pub(super) fn new(chain: Arc<Chain>) -> Self {
+        chain.metrics.connected();
+        Self(chain)
     }
 }
 

@@ -20,9 +20,9 @@ use tokio::time;
 use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::event_tests::{GUARD, chain, service, start_limited, until};
-use crate::service::Service;
-use crate::waiting;
+use super::event_tests::{GUARD, chain, queries, start_limited, until};
+use crate::queries::Queries;
+use crate::queries::waiting;
 
 const ONE: &str = "127.0.0.1";
 const OTHER: &str = "127.0.0.2";
@@ -66,14 +66,14 @@ fn cause(body: &[u8]) -> Value {
 }
 
 /// Waits until this many requests wait
-async fn until_pending(service: &Arc<Service>, count: u64) {
-    until(|| service.metrics.pending_count() == count).await;
+async fn until_pending(queries: &Arc<Queries>, count: u64) {
+    until(|| queries.chain.metrics.pending_count() == count).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_has_no_more_connections_than_it_may_have() {
-    let service = service();
-    let address = start_limited(&service, NonZero::new(2), None).await;
+    let queries = queries();
+    let address = start_limited(&queries, NonZero::new(2), None).await;
     let open = [connect(ONE, &address).await, connect(ONE, &address).await];
     let mut refused = connect(ONE, &address).await;
     let read = time::timeout(GUARD, refused.read(&mut [0; 1])).await.unwrap();
@@ -100,11 +100,11 @@ async fn an_address_has_no_more_connections_than_it_may_have() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_has_no_more_requests_and_watches_than_it_may_have() {
-    let service = service();
-    tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
+    let queries = queries();
+    tokio::spawn(waiting::run_timeouts(Arc::clone(&queries.chain)));
     let (messages, hashes) = chain(3, 4);
-    messages.iter().for_each(|message| drop(service.import_block(&message.json)));
-    let address = start_limited(&service, None, NonZero::new(3)).await;
+    messages.iter().for_each(|message| drop(queries.chain.import_block(&message.json)));
+    let address = start_limited(&queries, None, NonZero::new(3)).await;
     let unknown = CryptoHash::digest(b"unknown");
     // Two requests wait, and one transaction is watched.
     let waiting: Vec<_> = (0..2)
@@ -113,7 +113,7 @@ async fn an_address_has_no_more_requests_and_watches_than_it_may_have() {
             tokio::spawn(async move { send(ONE, &address, request).await })
         })
         .collect();
-    until_pending(&service, 2).await;
+    until_pending(&queries, 2).await;
     let stream = connect(ONE, &address).await;
     let (mut socket, _) = client_async(format!("ws://{address}/ws"), stream).await.unwrap();
     let subscribe = json!({

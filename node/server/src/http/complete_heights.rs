@@ -11,8 +11,8 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use milepost::archive::HeightRanges;
 use milepost::primitives::BlockHeight;
 
-use crate::archive::ArchivedHeights;
-use crate::service::Service;
+use crate::chain::ArchivedHeights;
+use crate::queries::Queries;
 
 /// The heights, as ranges in ascending order: `100-200, 300-400`
 const COMPLETE_HEIGHTS: HeaderName = HeaderName::from_static("x-milepost-complete-heights");
@@ -27,16 +27,16 @@ pub(super) struct CompleteHeights {
 }
 
 impl CompleteHeights {
-    pub(super) fn note(service: &Service) -> Self {
-        let archived = service.archive().map(|archive| archive.heights());
-        Self { archived, head: service.head_height() }
+    pub(super) fn note(queries: &Queries) -> Self {
+        let archived = queries.chain.archive().map(|archive| archive.heights());
+        Self { archived, head: queries.chain.head_height() }
     }
 
     /// Adds the heights to a response, unless the store cannot be read or there are none
-    pub(super) async fn add_header(self, service: &Arc<Service>, headers: &mut HeaderMap) {
-        let Ok(chain) = service.chain_status().await else { return };
+    pub(super) async fn add_header(self, queries: &Arc<Queries>, headers: &mut HeaderMap) {
+        let Ok(chain) = queries.chain_status().await else { return };
         let mut heights = HeightRanges::default();
-        if let (Some(archive), Some(archived)) = (service.archive(), self.archived) {
+        if let (Some(archive), Some(archived)) = (queries.chain.archive(), self.archived) {
             heights = archived.complete.clone();
             let now = archive.heights();
             if !Arc::ptr_eq(&archived, &now) {

@@ -10,6 +10,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::fmt::{self, Display};
 use core::future::{Future, poll_fn};
+use core::net::IpAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -22,9 +23,9 @@ use tokio::time::{self, Sleep};
 
 use super::client::{AddressLimitError, AddressPermit, Client};
 use super::route::failed;
+use crate::queries::Queries;
 use crate::query_error::QueryError;
-use crate::service::Service;
-use crate::watching::{Change, TooManyWatches, Watcher};
+use crate::waits::{Change, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone
 pub(super) const REACHED: &str = "-reached";
@@ -104,7 +105,8 @@ type Rendering =
 
 /// The events of some transactions
 pub(super) struct EventSource {
-    service: Arc<Service>,
+    queries: Arc<Queries>,
+    client: IpAddr,
     watcher: Watcher,
     _permit: AddressPermit,
     options: EventOptions,
@@ -150,15 +152,17 @@ impl Display for WatchError {
 
 impl EventSource {
     pub(super) fn new(
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
         client: &Client,
         targets: &[WatchTarget],
         options: EventOptions,
     ) -> Result<Self, WatchError> {
         let permit = client.begin(targets.len()).map_err(WatchError::Address)?;
         Ok(Self {
-            service: Arc::clone(service),
-            watcher: Watcher::new(&service.watching, targets).map_err(WatchError::Server)?,
+            queries: Arc::clone(queries),
+            client: client.network(),
+            watcher: Watcher::new(&queries.chain.waits.watching, targets)
+                .map_err(WatchError::Server)?,
             _permit: permit,
             options,
             rendering: None,
@@ -214,20 +218,21 @@ impl EventSource {
         let needs_result = match &change.1 {
             // Retention may have forgotten it before it was watched.
             WatchChange::State(state) if state.milestone == Milestone::None => {
-                self.service.archive().is_some() && self.asked.insert(position)
+                self.queries.chain.archive().is_some() && self.asked.insert(position)
             }
             WatchChange::State(state) => {
                 options.with_result && state.milestone.satisfies(options.wait_until)
             }
-            WatchChange::Forgotten => self.service.archive().is_some(),
+            WatchChange::Forgotten => self.queries.chain.archive().is_some(),
             _ => false,
         };
         if needs_result {
-            let (service, hash) = (Arc::clone(&self.service), self.watcher.hash(position)?);
+            let (queries, client) = (Arc::clone(&self.queries), self.client);
+            let hash = self.watcher.hash(position)?;
             let rendering = async move {
                 // Lets the task that publishes run, if this is not the first attempt.
                 task::yield_now().await;
-                service.full_status(hash).await
+                queries.full_status(client, hash).await
             };
             self.rendering = Some((change, Box::pin(rendering)));
             return None;

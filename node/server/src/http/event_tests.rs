@@ -6,6 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::future::poll_fn;
+use core::net::{IpAddr, Ipv4Addr};
 use core::num::NonZero;
 use core::time::Duration;
 
@@ -29,11 +30,11 @@ use super::event_source::{EventOptions, EventSource};
 use super::events::EventStream;
 use super::route::Options;
 use super::{Cors, StatusMode, serve};
-use crate::observing;
-use crate::service::Service;
+use crate::chain::Chain;
+use crate::queries::{Queries, observing};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::watching::{TooManyWatches, Watcher};
+use crate::waits::{TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long
 pub(super) const GUARD: Duration = Duration::from_secs(60);
@@ -43,24 +44,28 @@ pub(super) const BODY_LIMIT: usize = 1 << 20;
 /// Memory of bodies that are slow
 pub(super) const MAX_BUFFERED: usize = 4 << 20;
 
+/// The network of a client in these tests
+pub(super) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 /// How long a request and a stream may wait
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(1);
 
-pub(super) fn service() -> Arc<Service> {
-    service_with(WaitConfig::default().with_max_waiting(MAX_WATCHES))
+pub(super) fn queries() -> Arc<Queries> {
+    queries_with(WaitConfig::default().with_max_waiting(MAX_WATCHES))
 }
 
-pub(super) fn service_with(config: WaitConfig) -> Arc<Service> {
-    service_that_keeps(Retention::Everything, config)
+pub(super) fn queries_with(config: WaitConfig) -> Arc<Queries> {
+    queries_that_keep(Retention::Everything, config)
 }
 
-/// A service with this retention
-pub(super) fn service_that_keeps(retention: Retention, config: WaitConfig) -> Arc<Service> {
+/// The queries of a chain with this retention
+pub(super) fn queries_that_keep(retention: Retention, config: WaitConfig) -> Arc<Queries> {
     let store = Store::open(&StoreLocation::Memory).unwrap();
     let settings = ImportSettings::default().with_retention(retention);
-    let service = Arc::new(Service::new(Engine::default(), store, settings, config));
-    tokio::spawn(observing::run(Arc::clone(&service)));
-    service
+    let chain = Chain::new(Engine::default(), store, settings, config);
+    let queries = Arc::new(Queries::new(Arc::new(chain)));
+    tokio::spawn(observing::run(Arc::clone(&queries)));
+    queries
 }
 
 /// The blocks of a chain with forks, and the transactions in them
@@ -76,13 +81,13 @@ pub(super) fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHa
 }
 
 /// Serves on a port of its own, whose address is returned
-pub(super) async fn start(service: &Arc<Service>) -> String {
-    start_limited(service, None, None).await
+pub(super) async fn start(queries: &Arc<Queries>) -> String {
+    start_limited(queries, None, None).await
 }
 
 /// As [`start`], with limits of connections and requests per address
 pub(super) async fn start_limited(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     connections: Option<NonZero<usize>>,
     requests: Option<NonZero<usize>>,
 ) -> String {
@@ -99,7 +104,7 @@ pub(super) async fn start_limited(
         address_requests: requests,
         max_wait: MAX_WAIT,
     };
-    tokio::spawn(serve(listener, Arc::clone(service), None, None, None, options));
+    tokio::spawn(serve(listener, Arc::clone(queries), None, None, None, options));
     address
 }
 
@@ -243,16 +248,16 @@ impl Seen {
 }
 
 /// The state that a fresh walk over the store gives
-pub(super) async fn naive(service: &Arc<Service>, hash: CryptoHash) -> String {
-    service.full_status(hash).await.unwrap().0.json
+pub(super) async fn naive(queries: &Arc<Queries>, hash: CryptoHash) -> String {
+    queries.full_status(CLIENT, hash).await.unwrap().0.json
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_event_is_the_state_after_each_block() {
     let (mut unincluded, mut reached, mut moved) = (0, 0, 0);
     for seed in 0..3 {
-        let service = service();
-        let address = start(&service).await;
+        let queries = queries();
+        let address = start(&queries).await;
         let (messages, hashes) = chain(seed, 40);
         let (singles, all) = (&hashes[..8], hashes.iter().take(200).collect::<Vec<_>>());
         let mut streams = Vec::new();
@@ -272,10 +277,10 @@ async fn the_last_event_is_the_state_after_each_block() {
         streams.push((all, Events::new(response.await.unwrap()), Seen::default()));
         for message in &messages {
             // A block may be refused, as by every importer.
-            let _ = service.import_block(&message.json);
+            let _ = queries.chain.import_block(&message.json);
             for (hashes, events, seen) in &mut streams {
                 for hash in hashes.iter() {
-                    let state = naive(&service, *hash).await;
+                    let state = naive(&queries, *hash).await;
                     seen.read_until(events, &hash.to_string(), &state).await;
                 }
             }
@@ -286,8 +291,8 @@ async fn the_last_event_is_the_state_after_each_block() {
             moved += seen.moved;
         }
         drop((streams, sender));
-        until(|| service.watching.counts() == (0, 0)).await;
-        service.shutdown();
+        until(|| queries.chain.waits.watching.counts() == (0, 0)).await;
+        queries.chain.shutdown();
     }
     assert!(unincluded > 5 && reached > 50 && moved > 0, "{unincluded} {reached} {moved}");
 }
@@ -303,23 +308,23 @@ pub(super) async fn until(condition: impl Fn() -> bool) {
 }
 
 /// A transaction that is `FINAL` after these blocks, and the service that has them
-pub(super) async fn finalized() -> (Arc<Service>, CryptoHash) {
-    let service = service();
+pub(super) async fn finalized() -> (Arc<Queries>, CryptoHash) {
+    let queries = queries();
     let mut practice = Practice::new(Settings::demo(1));
     let messages: Vec<_> = (0..16).map(|_| practice.next_message()).collect();
     for message in &messages {
-        service.import_block(&message.json).unwrap();
+        queries.chain.import_block(&message.json).unwrap();
     }
     let first = messages.iter().flat_map(|message| &message.transactions).next().unwrap().hash;
-    assert_eq!(service.full_status(first).await.unwrap().0.milestone, Milestone::Final);
-    (service, first)
+    assert_eq!(queries.full_status(CLIENT, first).await.unwrap().0.milestone, Milestone::Final);
+    (queries, first)
 }
 
 #[tokio::test]
 async fn a_stream_ends_with_the_result_and_a_reconnect_with_204() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
-    let (state, result) = service.full_status(hash).await.unwrap();
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
+    let (state, result) = queries.full_status(CLIENT, hash).await.unwrap();
     let path = format!("/tx/{hash}/events?include=status&wait_until=EXECUTED");
     let mut events = Events::new(get_http1(&address, &path, None).await);
     let event = events.next().await.unwrap();
@@ -348,7 +353,7 @@ async fn a_stream_ends_with_the_result_and_a_reconnect_with_204() {
         format!(r#"{{"transaction_hash":"{unknown}","final_execution_status":"NONE"}}"#)
     );
     // What the client saw last was in a block, which a fork has taken away since.
-    let height = service.head_height();
+    let height = queries.chain.head_height();
     let id = format!("INCLUDED-{height}-{}-x", CryptoHash::digest(b"another block"));
     let mut events = Events::new(get_http1(&address, &path, Some(&id)).await);
     assert_eq!(
@@ -357,15 +362,15 @@ async fn a_stream_ends_with_the_result_and_a_reconnect_with_204() {
     );
     // A state that the client has is not repeated: the next is the end of the service.
     let mut repeated = Events::new(get_http1(&address, &path, Some(&none.id)).await);
-    service.shutdown();
+    queries.chain.shutdown();
     assert_eq!((repeated.next().await, repeated.comments), (None, 1));
     assert_eq!((events.next().await, events.comments), (None, 1));
 }
 
 #[tokio::test]
 async fn a_stream_of_many_ends_once_and_sends_all_states_again() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
     let unknown = CryptoHash::digest(b"unknown");
     let all = format!("/events?tx={hash}&tx={unknown}&tx={hash}");
     for last_event_id in [None, Some("FINAL-7-x-reached")] {
@@ -386,14 +391,14 @@ async fn a_stream_of_many_ends_once_and_sends_all_states_again() {
 
 #[tokio::test]
 async fn watches_are_limited_and_end_with_their_connections() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let query = |count: usize| {
         let hashes = (0..count).map(|number| CryptoHash::digest(&number.to_le_bytes()));
         hashes.map(|hash| format!("tx={hash}")).collect::<Vec<_>>().join("&")
     };
     let first = get_http1(&address, &format!("/events?{}", query(256)), None).await;
-    assert_eq!(service.watching.counts(), (256, 256));
+    assert_eq!(queries.chain.waits.watching.counts(), (256, 256));
     let refused = get_http1(&address, &format!("/events?{}", query(45)), None).await;
     assert_eq!(
         (refused.status().as_u16(), &refused.headers()["retry-after"]),
@@ -401,11 +406,11 @@ async fn watches_are_limited_and_end_with_their_connections() {
     );
     assert!(text(refused).await.contains("too many watches: 256 of 300"));
     let second = get_http1(&address, &format!("/events?{}", query(44)), None).await;
-    assert_eq!(service.watching.counts(), (300, 256));
+    assert_eq!(queries.chain.waits.watching.counts(), (300, 256));
     drop(first);
-    until(|| service.watching.counts() == (44, 44)).await;
+    until(|| queries.chain.waits.watching.counts() == (44, 44)).await;
     drop(second);
-    until(|| service.watching.counts() == (0, 0)).await;
+    until(|| queries.chain.waits.watching.counts() == (0, 0)).await;
     for (path, expected) in [
         (format!("/events?{}", query(257)), "events: more than 256 transactions"),
         ("/events".to_owned(), "events: no transaction"),
@@ -438,17 +443,17 @@ async fn next_state(watcher: &Watcher) -> (usize, Arc<CompactStatus>) {
 
 #[tokio::test]
 async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
-    let service = service();
+    let queries = queries();
     let (messages, hashes) = chain(7, 60);
     let hashes: Vec<_> = hashes.into_iter().take(40).collect();
     let targets: Vec<_> = hashes.iter().copied().map(WatchTarget::new).collect();
-    let slow = Watcher::new(&service.watching, &targets).unwrap();
-    let quick = Watcher::new(&service.watching, &targets).unwrap();
+    let slow = Watcher::new(&queries.chain.waits.watching, &targets).unwrap();
+    let quick = Watcher::new(&queries.chain.waits.watching, &targets).unwrap();
     let (mut taken, mut last) = (0, BTreeMap::new());
     for message in &messages {
-        let _ = service.import_block(&message.json);
+        let _ = queries.chain.import_block(&message.json);
         for (position, hash) in hashes.iter().enumerate() {
-            let state = naive(&service, *hash).await;
+            let state = naive(&queries, *hash).await;
             // The states of a block are published to the slow one first.
             while last.get(&position) != Some(&state) {
                 let (position, state) = next_state(&quick).await;
@@ -462,21 +467,21 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
     // It gets the newest states.
     for _ in 0..hashes.len() {
         let (position, state) = next_state(&slow).await;
-        assert_eq!(state.json, naive(&service, hashes[position]).await);
+        assert_eq!(state.json, naive(&queries, hashes[position]).await);
     }
     assert_eq!(slow.buffered(), 0);
     let more = vec![WatchTarget::new(CryptoHash::ZERO); MAX_WATCHES - 2 * hashes.len() + 1];
-    let refused = Watcher::new(&service.watching, &more).err();
+    let refused = Watcher::new(&queries.chain.waits.watching, &more).err();
     assert_eq!(refused, Some(TooManyWatches { open: 2 * hashes.len(), limit: MAX_WATCHES }));
 }
 
 // The clock is paused, and advances to the next timer when all tasks are idle.
 #[tokio::test(start_paused = true)]
 async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
-    let service = service();
+    let queries = queries();
     let options = EventOptions::parse(None, None, false, MAX_WAIT).unwrap();
     let target = WatchTarget::new(CryptoHash::digest(b"unknown"));
-    let source = EventSource::new(&service, &Client::without_limits(), &[target], options).unwrap();
+    let source = EventSource::new(&queries, &Client::without_limits(), &[target], options).unwrap();
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();

@@ -29,8 +29,8 @@ use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::route::{HttpResponse, empty, failed, json_value, query_failed};
 use super::transaction::{self, rejected};
-use crate::service::Service;
-use crate::watching::Change;
+use crate::queries::Queries;
+use crate::waits::Change;
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -44,7 +44,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 
 /// The events of the transaction in the path
 pub(super) async fn of_one(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     client: &Client,
     hash: &str,
     query: &QueryString,
@@ -56,11 +56,11 @@ pub(super) async fn of_one(
     });
     let (hash, options, min_height) = match parsed {
         Ok(parsed) => parsed,
-        Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
+        Err(text) => return rejected(queries, StatusCode::BAD_REQUEST, &text),
     };
     let last_id = last_event_id.map(|id| state_id(id).to_owned());
     let target = WatchTarget { hash, last_id, min_height };
-    let mut source = match EventSource::new(service, client, &[target], options) {
+    let mut source = match EventSource::new(queries, client, &[target], options) {
         Ok(source) => source,
         Err(error) => return refused(error),
     };
@@ -94,7 +94,7 @@ fn is_last(event_id: &str, (_, change): &Change, wait_until: Milestone) -> bool 
 
 /// The events of all transactions in the query
 pub(super) fn of_many(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     client: &Client,
     query: &QueryString,
     last_event_id: Option<&str>,
@@ -106,7 +106,7 @@ pub(super) fn of_many(
         match transaction::parse_hash(text, query) {
             Ok(hash) if hashes.contains(&hash) => {}
             Ok(hash) => hashes.push(hash),
-            Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
+            Err(text) => return rejected(queries, StatusCode::BAD_REQUEST, &text),
         }
         if count > MAX_HASHES {
             break;
@@ -120,7 +120,7 @@ pub(super) fn of_many(
     };
     let (options, min_height) = match options {
         Ok(parsed) => parsed,
-        Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
+        Err(text) => return rejected(queries, StatusCode::BAD_REQUEST, &text),
     };
     if last_event_id == Some(END) {
         return empty(StatusCode::NO_CONTENT);
@@ -131,7 +131,7 @@ pub(super) fn of_many(
     let targets =
         hashes.into_iter().map(|hash| WatchTarget { min_height, ..WatchTarget::new(hash) });
     let targets: Vec<_> = targets.collect();
-    match EventSource::new(service, client, &targets, options) {
+    match EventSource::new(queries, client, &targets, options) {
         Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }

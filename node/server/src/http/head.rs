@@ -11,7 +11,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use milepost::primitives::BlockHeight;
 use tokio::time;
 
-use crate::service::Service;
+use crate::chain::Chain;
 
 /// The height of the head, in responses
 pub(crate) const HEAD: HeaderName = HeaderName::from_static("x-milepost-head");
@@ -32,33 +32,30 @@ pub(super) fn min_height(headers: &HeaderMap) -> Result<Option<BlockHeight>, Str
 /// # Errors
 ///
 /// What the head is, once the time is over or the service stops.
-pub(super) async fn reach(
-    service: &Service,
-    min_height: Option<BlockHeight>,
-) -> Result<(), String> {
+pub(super) async fn reach(chain: &Chain, min_height: Option<BlockHeight>) -> Result<(), String> {
     let Some(min_height) = min_height else { return Ok(()) };
     // Without a timer in the case that is common.
-    if service.head_height() >= min_height {
+    if chain.head_height() >= min_height {
         return Ok(());
     }
-    let mut head = service.head();
+    let mut head = chain.head();
     let is_reached = tokio::select! {
         // The sender lives as long as the service.
         reached = time::timeout(MAX_WAIT, head.wait_for(|head| *head >= min_height)) => {
             reached.is_ok()
         }
-        () = service.shutdown_signal() => false,
+        () = chain.shutdown_signal() => false,
     };
     if is_reached {
         return Ok(());
     }
-    let head = service.head_height();
+    let head = chain.head_height();
     Err(format!("{MIN_HEIGHT}: the request demands {min_height}, the head is at {head}"))
 }
 
 /// Adds the height of the head to a response
-pub(super) fn add_header(service: &Service, headers: &mut HeaderMap) {
-    let head = service.head_height();
+pub(super) fn add_header(chain: &Chain, headers: &mut HeaderMap) {
+    let head = chain.head_height();
     if head > 0 {
         headers.insert(HEAD, HeaderValue::from(head));
     }
@@ -84,21 +81,21 @@ mod tests {
     async fn a_head_is_waited_for_and_not_for_long() {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let (settings, config) = (ImportSettings::default(), WaitConfig::default());
-        let service = Service::new(Engine::default(), store, settings, config);
+        let chain = Chain::new(Engine::default(), store, settings, config);
         let start = Instant::now();
-        assert_eq!(reach(&service, None).await, Ok(()));
-        let error = reach(&service, Some(7)).await.unwrap_err();
+        assert_eq!(reach(&chain, None).await, Ok(()));
+        let error = reach(&chain, Some(7)).await.unwrap_err();
         let expected = "x-milepost-min-height: the request demands 7, the head is at 0";
         assert_eq!((error.as_str(), start.elapsed()), (expected, MAX_WAIT));
         let import = async {
             time::sleep(Duration::from_millis(500)).await;
-            service.import_block(BLOCK).unwrap();
+            chain.import_block(BLOCK).unwrap();
         };
-        let (reached, ()) = tokio::join!(reach(&service, Some(7)), import);
+        let (reached, ()) = tokio::join!(reach(&chain, Some(7)), import);
         assert_eq!((reached, start.elapsed()), (Ok(()), MAX_WAIT + Duration::from_millis(500)));
-        assert_eq!(reach(&service, Some(6)).await, Ok(()));
-        service.shutdown();
-        assert!(reach(&service, Some(8)).await.is_err());
+        assert_eq!(reach(&chain, Some(6)).await, Ok(()));
+        chain.shutdown();
+        assert!(reach(&chain, Some(8)).await.is_err());
         assert_eq!(start.elapsed(), MAX_WAIT + Duration::from_millis(500));
     }
 }

@@ -21,10 +21,10 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::event_tests::{
-    BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, service, service_with,
+    BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, queries, queries_with,
     start, until,
 };
-use crate::service::Service;
+use crate::queries::Queries;
 
 /// Bytes that a client takes of a stream before it reads
 const WINDOW: u32 = 1_000;
@@ -38,22 +38,22 @@ async fn connect_http2(address: &str) -> SendRequest<Empty<Bytes>> {
     sender
 }
 
-fn connections(service: &Service) -> u64 {
-    let text = service.metrics.text(&ChainStatus::default());
+fn connections(queries: &Queries) -> u64 {
+    let text = queries.chain.metrics.text(&ChainStatus::default());
     let line = text.lines().find_map(|line| line.strip_prefix("milepost_connections_open "));
     line.unwrap().parse().unwrap()
 }
 
 /// Reads until each transaction has the state that a walk gives; the number of events
 async fn read_states(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     events: &mut Events,
     hashes: &[CryptoHash],
     last: &mut BTreeMap<String, String>,
 ) -> usize {
     let mut count = 0;
     for hash in hashes {
-        let (hash, state) = (hash.to_string(), naive(service, *hash).await);
+        let (hash, state) = (hash.to_string(), naive(queries, *hash).await);
         // One that is final is not watched any more.
         let is_read = |last: &String| *last == state || last.contains(r#""FINAL""#);
         while !last.get(&hash).is_some_and(is_read) {
@@ -68,8 +68,8 @@ async fn read_states(
 
 #[tokio::test]
 async fn a_stream_that_is_not_read_keeps_the_newest_states_and_delays_no_other() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (messages, hashes) = chain(7, 60);
     // Some are not final at the end, so that the streams go on.
     let hashes: Vec<_> = hashes.into_iter().step_by(2).take(60).collect();
@@ -82,18 +82,18 @@ async fn a_stream_that_is_not_read_keeps_the_newest_states_and_delays_no_other()
     let (mut stopped, mut quick) = (Events::new(stopped), Events::new(quick));
     let (mut quick_count, mut last) = (0, BTreeMap::new());
     for message in &messages {
-        let _ = service.import_block(&message.json);
-        quick_count += read_states(&service, &mut quick, &hashes, &mut last).await;
+        let _ = queries.chain.import_block(&message.json);
+        quick_count += read_states(&queries, &mut quick, &hashes, &mut last).await;
     }
-    let late_count = read_states(&service, &mut stopped, &hashes, &mut BTreeMap::new()).await;
+    let late_count = read_states(&queries, &mut stopped, &hashes, &mut BTreeMap::new()).await;
     assert!(late_count * 2 < quick_count, "{late_count} events of {quick_count}");
     assert!(quick_count > 2 * hashes.len(), "{quick_count}");
 }
 
 #[tokio::test]
 async fn floods_of_streams_leave_nothing_and_harm_no_other() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (messages, hashes) = chain(9, 30);
     let path = |hash: &CryptoHash| format!("/tx/{hash}/events");
     let query = hashes.iter().take(20).map(|hash| format!("tx={hash}")).collect::<Vec<_>>();
@@ -109,9 +109,9 @@ async fn floods_of_streams_leave_nothing_and_harm_no_other() {
                 let request = get(&address, &path(&hashes[20]), None);
                 streams.push(hostile.send_request(request).await.unwrap());
             }
-            until(|| service.watching.counts().0 == 250 + watched(&last)).await;
+            until(|| queries.chain.waits.watching.counts().0 == 250 + watched(&last)).await;
             drop(streams);
-            until(|| service.watching.counts().0 == watched(&last)).await;
+            until(|| queries.chain.waits.watching.counts().0 == watched(&last)).await;
         } else if round < 12 {
             // Connections that end before their response, more than are allowed at a time.
             for _ in 0..120 {
@@ -120,12 +120,15 @@ async fn floods_of_streams_leave_nothing_and_harm_no_other() {
                 stream.write_all(text.as_bytes()).await.unwrap();
             }
         }
-        let _ = service.import_block(&message.json);
-        read_states(&service, &mut other, others, &mut last).await;
+        let _ = queries.chain.import_block(&message.json);
+        read_states(&queries, &mut other, others, &mut last).await;
     }
-    until(|| connections(&service) == 2 && service.watching.counts().0 == watched(&last)).await;
+    until(|| {
+        connections(&queries) == 2 && queries.chain.waits.watching.counts().0 == watched(&last)
+    })
+    .await;
     drop((hostile, other));
-    until(|| connections(&service) == 0 && service.watching.counts() == (0, 0)).await;
+    until(|| connections(&queries) == 0 && queries.chain.waits.watching.counts() == (0, 0)).await;
 }
 
 /// Number of the 20 watches that are open, by the last states
@@ -135,21 +138,21 @@ fn watched(last: &BTreeMap<String, String>) -> usize {
 
 #[tokio::test]
 async fn a_stream_ends_when_its_client_closes_its_side() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let path = format!("/tx/{}/events", CryptoHash::digest(b"unknown"));
     let mut stream = TcpStream::connect(&address).await.unwrap();
     let text = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
     stream.write_all(text.as_bytes()).await.unwrap();
-    until(|| service.watching.counts() == (1, 1)).await;
+    until(|| queries.chain.waits.watching.counts() == (1, 1)).await;
     stream.shutdown().await.unwrap();
-    until(|| service.watching.counts() == (0, 0) && connections(&service) == 0).await;
+    until(|| queries.chain.waits.watching.counts() == (0, 0) && connections(&queries) == 0).await;
 }
 
 #[tokio::test]
 async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"nothing","params":{}}"#;
     let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     let head = format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -178,7 +181,7 @@ async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
         other.write_all(body.as_bytes()).await.unwrap();
         read(other).await;
     }
-    until(|| connections(&service) == 40).await;
+    until(|| connections(&queries) == 40).await;
     // Half of them never send the last byte.
     let left = slow.split_off(20);
     for mut stream in slow {
@@ -186,13 +189,13 @@ async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
         read(stream).await;
     }
     drop(left);
-    until(|| connections(&service) == 0).await;
+    until(|| connections(&queries) == 0).await;
 }
 
 #[tokio::test]
 async fn bodies_that_come_slowly_are_held_up_to_a_limit() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let head = |length: usize| {
         let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
         format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n")
@@ -222,7 +225,7 @@ async fn bodies_that_come_slowly_are_held_up_to_a_limit() {
     // One is refused: which one depends on what the server reads first.
     held.push(send().await);
     let refusals = || {
-        let text = service.metrics.text(&ChainStatus::default());
+        let text = queries.chain.metrics.text(&ChainStatus::default());
         text.contains("\nmilepost_requests_rejected_total{status=\"503\"} 1\n")
     };
     let is_whole = async |mut stream: TcpStream| {
@@ -252,10 +255,10 @@ async fn bodies_that_come_slowly_are_held_up_to_a_limit() {
 
 #[tokio::test]
 async fn responses_that_are_not_read_are_held_up_to_a_limit() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (messages, hashes) = chain(11, 20);
-    messages.iter().for_each(|message| drop(service.import_block(&message.json)));
+    messages.iter().for_each(|message| drop(queries.chain.import_block(&message.json)));
     let call = |hash: &CryptoHash| {
         format!(
             r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"a.near","wait_until":"NONE"}}}}"#
@@ -303,8 +306,8 @@ async fn responses_that_are_not_read_are_held_up_to_a_limit() {
 
 #[tokio::test]
 async fn requests_at_a_time_on_http2_are_limited_together() {
-    let service = service_with(WaitConfig::default());
-    let address = start(&service).await;
+    let queries = queries_with(WaitConfig::default());
+    let address = start(&queries).await;
     let body = r#"{"id":1,"method":"tx","params":["11111111111111111111111111111111","a.near"]}"#;
     let request = || {
         let request = Request::post(format!("http://{address}/")).header("host", &*address);
@@ -326,7 +329,7 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
             sent.spawn(sender.send_request(request()));
         }
     }
-    let pending = || service.metrics.pending_count();
+    let pending = || queries.chain.metrics.pending_count();
     let mut refused = 0;
     while pending() + refused < counted / 2 * 3 {
         tokio::select! {
@@ -356,8 +359,8 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
 // The clock is paused, and advances to the next timer when all tasks are idle.
 #[tokio::test(start_paused = true)]
 async fn bodies_that_wait_for_a_head_count() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let mut connections = Vec::new();
     for _ in 0..4 {
         let mut stream = TcpStream::connect(&address).await.unwrap();

@@ -16,7 +16,7 @@ use milepost::endpoint::ResponseChunk;
 use super::events::EventStream;
 use super::memory_budget::MemoryPermit;
 use crate::large_buffers::BUFFERS;
-use crate::waiting::Rest;
+use crate::queries::waiting::Rest;
 
 /// The body of an HTTP response
 #[derive(Debug, Default)]

@@ -12,11 +12,10 @@ use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::{Value, json};
 
 use super::archive_tests;
-use super::event_tests::{Event, Events, get_http1, service, service_that_keeps, start};
+use super::event_tests::{CLIENT, Event, Events, get_http1, queries, queries_that_keep, start};
 use super::websocket_tests::Client;
 use crate::archive::test_archive::TestArchive;
-use crate::observing;
-use crate::service::Service;
+use crate::queries::{Queries, observing};
 
 /// The blocks of a chain without forks, its first transaction, and the index of its block
 fn blocks() -> (Vec<BlockMessage>, CryptoHash, usize) {
@@ -27,17 +26,17 @@ fn blocks() -> (Vec<BlockMessage>, CryptoHash, usize) {
     (messages, hash, index)
 }
 
-fn import(service: &Service, messages: &[BlockMessage]) {
+fn import(queries: &Queries, messages: &[BlockMessage]) {
     for message in messages {
-        service.import_block(&message.json).unwrap();
+        queries.chain.import_block(&message.json).unwrap();
     }
 }
 
 /// The id of the state after the block of the transaction
 async fn included(messages: &[BlockMessage], hash: CryptoHash) -> String {
-    let service = service();
-    import(&service, messages);
-    let state = service.full_status(hash).await.unwrap().0;
+    let queries = queries();
+    import(&queries, messages);
+    let state = queries.full_status(CLIENT, hash).await.unwrap().0;
     assert!(LastSeen::of_id(&state.id).unwrap().hash.is_some(), "{}", state.id);
     state.id
 }
@@ -80,15 +79,15 @@ async fn a_head_below_the_last_event_is_waited_for() {
     let (messages, hash, index) = blocks();
     let id = included(&messages[..=index], hash).await;
     for (is_socket, known) in [(false, index), (false, 0), (true, index), (true, 0)] {
-        let service = service();
-        import(&service, &messages[..known]);
-        let address = start(&service).await;
+        let queries = queries();
+        import(&queries, &messages[..known]);
+        let address = start(&queries).await;
         let mut reader = Reader::open(&address, is_socket, hash, &id).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
         // The state is the one that the client has, so the next event is of the block after it.
-        import(&service, &messages[known..=index + 1]);
+        import(&queries, &messages[known..=index + 1]);
         let next = reader.next().await.unwrap();
-        let state = service.full_status(hash).await.unwrap().0.id;
+        let state = queries.full_status(CLIENT, hash).await.unwrap().0.id;
         assert_eq!(next, ("status".to_owned(), state));
     }
 }
@@ -97,9 +96,9 @@ async fn a_head_below_the_last_event_is_waited_for() {
 async fn a_wait_for_the_head_ends_with_a_timeout() {
     let (messages, hash, index) = blocks();
     let id = included(&messages[..=index], hash).await;
-    let service = service();
-    import(&service, &messages[..index]);
-    let address = start(&service).await;
+    let queries = queries();
+    import(&queries, &messages[..index]);
+    let address = start(&queries).await;
     let timeout = format!("{id}-timeout");
     for is_socket in [false, true] {
         let mut reader = Reader::open(&address, is_socket, hash, &id).await;
@@ -114,14 +113,14 @@ async fn a_wait_for_the_head_ends_with_a_timeout() {
     assert_eq!(events.next().await.unwrap().name, "timeout");
     assert_eq!(events.next().await.unwrap().name, "end");
     // Once the head is there, the stream goes on.
-    import(&service, &messages[index..=index + 1]);
+    import(&queries, &messages[index..=index + 1]);
     let mut events = Events::new(get_http1(&address, &path, Some(&timeout)).await);
     assert_eq!(events.next().await.unwrap().name, "status");
 }
 
 /// A service that keeps two blocks
-fn forgetful() -> Arc<Service> {
-    service_that_keeps(Retention::Blocks(2), WaitConfig::default().with_max_waiting(9))
+fn forgetful() -> Arc<Queries> {
+    queries_that_keep(Retention::Blocks(2), WaitConfig::default().with_max_waiting(9))
 }
 
 #[tokio::test]
@@ -129,13 +128,13 @@ async fn retention_forgets_and_takes_no_block_away() {
     let (messages, hash, index) = blocks();
     let id = included(&messages[..=index], hash).await;
     for is_socket in [false, true] {
-        let service = forgetful();
-        import(&service, &messages[..=index]);
-        let address = start(&service).await;
+        let queries = forgetful();
+        import(&queries, &messages[..=index]);
+        let address = start(&queries).await;
         let mut live = Reader::open(&address, is_socket, hash, "").await;
         let mut names = vec![live.next().await.unwrap()];
         assert_eq!(names[0], ("status".to_owned(), id.clone()));
-        import(&service, &messages[index + 1..index + 4]);
+        import(&queries, &messages[index + 1..index + 4]);
         while let Some(event) = live.next().await {
             names.push(event);
         }
@@ -162,17 +161,17 @@ async fn what_retention_forgot_is_answered_from_the_archive() {
     let id = included(&messages[..=index], hash).await;
     for is_socket in [false, true] {
         let archive = TestArchive::new();
-        let (service, exporter) = archive_tests::service(&archive, 1_000_000);
-        tokio::spawn(observing::run(Arc::clone(&service)));
-        archive_tests::import(&service, &exporter, &messages[..=index]);
-        let address = start(&service).await;
+        let (queries, exporter) = archive_tests::queries(&archive, 1_000_000);
+        tokio::spawn(observing::run(Arc::clone(&queries)));
+        archive_tests::import(&queries, &exporter, &messages[..=index]);
+        let address = start(&queries).await;
         let mut live = Reader::open(&address, is_socket, hash, "").await;
         assert_eq!(live.next().await, Some(("status".to_owned(), id.clone())));
         // Nothing is observed in between.
-        archive_tests::import(&service, &exporter, &messages[index + 1..]);
-        let forgotten = Engine::default().observe(hash, &service.store().snapshot()).unwrap();
+        archive_tests::import(&queries, &exporter, &messages[index + 1..]);
+        let forgotten = Engine::default().observe(hash, &queries.chain.store().snapshot()).unwrap();
         assert!(forgotten.summary.is_none());
-        let state = service.full_status(hash).await.unwrap().0;
+        let state = queries.full_status(CLIENT, hash).await.unwrap().0;
         assert_eq!(state.milestone, Milestone::Final);
         let reached = Some(("reached".to_owned(), format!("{}-reached", state.id)));
         // Who is there, who comes back, and who comes for the first time.
@@ -188,10 +187,10 @@ async fn what_retention_forgot_is_answered_from_the_archive() {
 #[tokio::test]
 async fn a_fork_at_the_height_of_the_last_event_takes_its_block_away() {
     let (messages, hash, index) = blocks();
-    let service = service();
-    import(&service, &messages[..=index]);
-    let address = start(&service).await;
-    let state = service.full_status(hash).await.unwrap().0;
+    let queries = queries();
+    import(&queries, &messages[..=index]);
+    let address = start(&queries).await;
+    let state = queries.full_status(CLIENT, hash).await.unwrap().0;
     let height = state.block().unwrap().height;
     let other = format!("INCLUDED-{height}-{}-x", CryptoHash::digest(b"another block"));
     for is_socket in [false, true] {
@@ -215,9 +214,9 @@ async fn a_fork_at_the_height_of_the_last_event_takes_its_block_away() {
 async fn a_stream_begins_at_its_minimum_height() {
     let (messages, hash, index) = blocks();
     for is_many in [false, true] {
-        let service = service();
-        import(&service, &messages[..index]);
-        let address = start(&service).await;
+        let queries = queries();
+        import(&queries, &messages[..index]);
+        let address = start(&queries).await;
         let height = messages[index].height;
         let path = match is_many {
             true => format!("/events?tx={hash}&min_height={height}"),
@@ -232,8 +231,8 @@ async fn a_stream_begins_at_its_minimum_height() {
         let params = json!({ "tx_hashes": [hash.to_string()], "min_height": height });
         assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
         tokio::time::sleep(Duration::from_millis(100)).await;
-        import(&service, &messages[index..=index]);
-        let id = service.full_status(hash).await.unwrap().0.id;
+        import(&queries, &messages[index..=index]);
+        let id = queries.full_status(CLIENT, hash).await.unwrap().0.id;
         assert_eq!(events.next().await.unwrap().id, id);
         assert_eq!(client.json().await["params"]["result"]["id"], id);
         // A head that does not come ends the stream.
@@ -251,27 +250,27 @@ async fn a_stream_begins_at_its_minimum_height() {
 #[tokio::test]
 async fn a_final_block_is_waited_for_until_it_is_final_here() {
     let (messages, hash, index) = blocks();
-    let service = service();
-    import(&service, &messages[..=index]);
+    let queries = queries();
+    import(&queries, &messages[..=index]);
     let mut known = index + 1;
     let id = loop {
-        import(&service, &messages[known..=known]);
+        import(&queries, &messages[known..=known]);
         known += 1;
-        let state = service.full_status(hash).await.unwrap().0;
+        let state = queries.full_status(CLIENT, hash).await.unwrap().0;
         if state.milestone.satisfies(Milestone::IncludedFinal) {
             break state.id;
         }
     };
     for is_socket in [false, true] {
-        let service = super::event_tests::service();
-        import(&service, &messages[..=index]);
-        let address = start(&service).await;
+        let queries = super::event_tests::queries();
+        import(&queries, &messages[..=index]);
+        let address = start(&queries).await;
         let mut reader = Reader::open(&address, is_socket, hash, &id).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
-        import(&service, &messages[index + 1..=known]);
+        import(&queries, &messages[index + 1..=known]);
         // Neither the state that it had before, nor that a fork took the block away.
         let next = reader.next().await.unwrap();
-        let state = service.full_status(hash).await.unwrap().0;
+        let state = queries.full_status(CLIENT, hash).await.unwrap().0;
         let is_reached = state.milestone == Milestone::Final;
         let (name, end) = if is_reached { ("reached", "-reached") } else { ("status", "") };
         assert_eq!(next, (name.to_owned(), state.id + end));

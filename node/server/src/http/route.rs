@@ -29,7 +29,7 @@ use tokio::task;
 use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
-use super::client::{CLIENT_NETWORK, Client};
+use super::client::Client;
 use super::cors::Cors;
 use super::discovery::Documents;
 use super::feed;
@@ -37,17 +37,17 @@ use super::memory_budget::{MemoryBudget, MemoryPermit};
 use super::page::StaticFile;
 use super::query_string::QueryString;
 use super::request_body::HttpError;
-use super::request_context::{CURRENT, RequestContext, own_value};
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
 use super::{blocks, events, head, transaction, websocket};
+use crate::chain::Phase;
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::{MethodLabel, family, sample};
-use crate::phase::Phase;
 use crate::process_metrics;
+use crate::queries::Queries;
 use crate::query_error::QueryError;
-use crate::service::Service;
+use crate::request_context::{RequestContext, own_value};
 use crate::upstream::Upstreams;
 
 pub(super) type HttpResponse = Response<HttpBody>;
@@ -77,7 +77,7 @@ pub(crate) struct Options {
 
 /// Shared by all requests
 pub(super) struct HttpContext {
-    pub(super) service: Arc<Service>,
+    pub(super) queries: Arc<Queries>,
     /// Present while the practice chain runs
     pub(super) demo_index: Option<Arc<DemoIndex>>,
     /// Present while a feed is followed
@@ -107,17 +107,19 @@ pub(super) fn respond(
     request: Request<Incoming>,
     client: &Arc<Client>,
 ) -> impl Future<Output = Result<HttpResponse, Infallible>> + Send + 'static + use<> {
-    let request_context = RequestContext::of(request.headers());
+    let request_context = RequestContext::of(request.headers(), client.network());
     let (own_headers, span) = (request_context.headers(), request_context.span());
     span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
     // A connection of HTTP/1 has one request at a time, which is part of what it takes itself.
     let is_counted = request.version() == Version::HTTP_2;
     let counted = is_counted.then(|| client.memory().request()).transpose();
-    let handler = handler(context, request, client);
+    let handler = handler(context, request, client, &request_context);
     let context = Arc::clone(context);
     let respond = async move {
         let (mut response, permit) = match (handler, counted) {
-            (Handler::Rpc(request), Ok(permit)) => (rpc::respond(&context, request).await, permit),
+            (Handler::Rpc(request), Ok(permit)) => {
+                (rpc::respond(&context, &request_context, request).await, permit)
+            }
             (Handler::Other(response), Ok(permit)) => (response.await, permit),
             (Handler::Rpc(_), Err(error)) => (rpc::rejected(&context, &error), None),
             (Handler::Other(_), Err(error)) => (unaffordable(&context, &error), None),
@@ -125,19 +127,19 @@ pub(super) fn respond(
         if let Some(permit) = permit {
             response = response.map(|body| body.counted(permit));
         }
-        head::add_header(&context.service, response.headers_mut());
+        head::add_header(&context.queries.chain, response.headers_mut());
         response.headers_mut().extend(own_headers);
         debug!("answered with {}", response.status());
         Ok(response)
     };
-    let network = client.network();
-    CLIENT_NETWORK.scope(network, CURRENT.scope(request_context, respond.instrument(span)))
+    respond.instrument(span)
 }
 
 fn handler(
     context: &Arc<HttpContext>,
     request: Request<Incoming>,
     client: &Arc<Client>,
+    request_context: &RequestContext,
 ) -> Handler {
     let cors = &context.options.cors;
     let origin = if cors.depends_on_origin() { request.headers().get(ORIGIN) } else { None };
@@ -150,9 +152,10 @@ fn handler(
     }
     if path == Some("/ws") && request.method() != Method::OPTIONS {
         let (context, client) = (Arc::clone(context), Arc::clone(client));
-        return Handler::Other(Box::pin(
-            async move { websocket::upgrade(&context, request, client) },
-        ));
+        let request_context = request_context.clone();
+        return Handler::Other(Box::pin(async move {
+            websocket::upgrade(&context, request, client, request_context)
+        }));
     }
     let header = |name: &str| request.headers().get(name).map(own_value);
     let lengths = [path.map_or(0, str::len), request.uri().query().map_or(0, str::len)];
@@ -237,10 +240,10 @@ async fn route_at_height(context: &HttpContext, request: &RequestHead, path: &st
     let min_height = match &request.min_height {
         Ok(min_height) => *min_height,
         Err(text) => {
-            return transaction::rejected(&context.service, StatusCode::BAD_REQUEST, text);
+            return transaction::rejected(&context.queries, StatusCode::BAD_REQUEST, text);
         }
     };
-    match head::reach(&context.service, min_height).await {
+    match head::reach(&context.queries.chain, min_height).await {
         Ok(()) => route(context, request, path).await,
         Err(text) => json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(text)),
     }
@@ -295,7 +298,10 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
             }
             _ if let Some(id) = path.strip_prefix("/receipt/") => {
                 return match is_read(verb) {
-                    true => transaction::of_receipt(&context.service, id).await,
+                    true => {
+                        transaction::of_receipt(&context.queries, request.client.network(), id)
+                            .await
+                    }
                     false => method_not_allowed(context, "GET,HEAD"),
                 };
             }
@@ -314,7 +320,7 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
     if !is_read(verb) {
         return method_not_allowed(context, "GET,HEAD");
     }
-    match context.service.chain_status().await {
+    match context.queries.chain_status().await {
         Ok(chain) => page(context, &chain),
         Err(error) => query_failed(&error),
     }
@@ -330,7 +336,7 @@ async fn feed_response(
     let path = path.strip_prefix("/v0/")?;
     tokio::select! {
         response = feed::respond(served, &context.options.base_path, path, accepts_gzip) => response,
-        () = context.service.shutdown_signal() => Some(empty(StatusCode::SERVICE_UNAVAILABLE)),
+        () = context.queries.chain.shutdown_signal() => Some(empty(StatusCode::SERVICE_UNAVAILABLE)),
     }
 }
 
@@ -344,7 +350,8 @@ async fn transaction_status(
         return method_not_allowed(context, "GET,HEAD");
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
-    transaction::status(&context.service, hash, &query, request.if_none_match.as_ref()).await
+    let (queries, client) = (&context.queries, request.client.network());
+    transaction::status(queries, client, hash, &query, request.if_none_match.as_ref()).await
 }
 
 /// The events of the transaction in the path, or of those in the query
@@ -354,10 +361,10 @@ async fn events(context: &HttpContext, request: &RequestHead, hash: Option<&str>
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
     let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
-    let (service, client, max_wait) = (&context.service, &request.client, context.options.max_wait);
+    let (queries, client, max_wait) = (&context.queries, &request.client, context.options.max_wait);
     match hash {
-        Some(hash) => events::of_one(service, client, hash, &query, last_event_id, max_wait).await,
-        None => events::of_many(service, client, &query, last_event_id, max_wait),
+        Some(hash) => events::of_one(queries, client, hash, &query, last_event_id, max_wait).await,
+        None => events::of_many(queries, client, &query, last_event_id, max_wait),
     }
 }
 
@@ -381,9 +388,9 @@ async fn heights(context: &HttpContext, request: &RequestHead, list: &str) -> Ht
         return method_not_allowed(context, "GET");
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
-    let response = blocks::heights(&context.service, list, &query).await;
+    let response = blocks::heights(&context.queries, request.client.network(), list, &query).await;
     if response.status() != StatusCode::OK {
-        context.service.metrics.request_rejected(response.status().as_u16());
+        context.queries.chain.metrics.request_rejected(response.status().as_u16());
     }
     response
 }
@@ -393,7 +400,7 @@ async fn recent(context: &HttpContext, verb: &Method) -> HttpResponse {
     if !is_read(verb) {
         return method_not_allowed(context, "GET,HEAD");
     }
-    match context.service.recent_transactions().await {
+    match context.queries.recent_transactions().await {
         Ok(list) => json_value(StatusCode::OK, &list),
         Err(error) => query_failed(&error),
     }
@@ -420,7 +427,7 @@ async fn practice(
     if *verb != Method::GET {
         return method_not_allowed(context, "GET");
     }
-    match demo_index.find_at_milestone(milestone, &context.service).await {
+    match demo_index.find_at_milestone(milestone, &context.queries.chain).await {
         Some(response) => json_bytes(StatusCode::OK, response.body),
         None => not_found(context, "no practice transaction is at this milestone"),
     }
@@ -441,7 +448,7 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 
 /// As [`health`], and not ready from the first signal on; without a feed, a server that serves is
 fn ready(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
-    if context.service.phase() < Phase::Draining {
+    if context.queries.chain.phase() < Phase::Draining {
         return health(context, chain);
     }
     let head = chain.head.map(|head| head.height);
@@ -450,20 +457,20 @@ fn ready(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 }
 
 async fn metrics(context: &HttpContext) -> HttpResponse {
-    let chain = match context.service.chain_status().await {
+    let chain = match context.queries.chain_status().await {
         Ok(chain) => chain,
         Err(error) => return query_failed(&error),
     };
-    let mut text = context.service.metrics.text(&chain);
+    let mut text = context.queries.chain.metrics.text(&chain);
     family(&mut text, "buffered_bytes", "gauge", "Bytes that count towards --max-buffered");
     sample(&mut text, "buffered_bytes", "", context.memory.used());
-    context.service.failed.text(&mut text);
-    let (open, transactions) = context.service.watching.counts();
+    context.queries.failed.text(&mut text);
+    let (open, transactions) = context.queries.chain.waits.watching.counts();
     family(&mut text, "watches_open", "gauge", "Transactions watched, counted for each watcher");
     sample(&mut text, "watches_open", "", open);
     family(&mut text, "transactions_watched", "gauge", "Transactions that have a watcher");
     sample(&mut text, "transactions_watched", "", transactions);
-    if let Some(archive) = context.service.archive() {
+    if let Some(archive) = context.queries.chain.archive() {
         archive.text(&mut text);
     }
     if let Some(feed) = &context.feed_status {
@@ -479,7 +486,7 @@ async fn metrics(context: &HttpContext) -> HttpResponse {
 
 async fn status(context: &HttpContext) -> HttpResponse {
     let state = async {
-        Ok((context.service.chain_status().await?, context.service.protocol_version().await?))
+        Ok((context.queries.chain_status().await?, context.queries.protocol_version().await?))
     };
     let (chain, protocol_version) = match state.await {
         Ok(state) => state,
@@ -499,14 +506,14 @@ async fn status(context: &HttpContext) -> HttpResponse {
         "earliest": point(chain.earliest),
         "complete_from": chain.complete_from,
         "blocks": chain.blocks,
-        "waiting": context.service.metrics.pending_count(),
-        "store_verified": context.service.store().is_verified(),
+        "waiting": context.queries.chain.metrics.pending_count(),
+        "store_verified": context.queries.chain.store().is_verified(),
         "feed": feed_state(context),
         "block_commit_delay_seconds": delay.map(|delay| delay.as_secs_f64()),
         "config_missing_since":
             point(context.feed_status.as_ref().and_then(|feed| feed.config_missing_since())),
     });
-    if let Some(archive) = context.service.archive() {
+    if let Some(archive) = context.queries.chain.archive() {
         let heights = archive.heights();
         let ranges = heights.archived.iter();
         let ranges: Vec<_> = ranges.map(|range| [*range.start(), *range.end()]).collect();
@@ -562,7 +569,7 @@ fn with_slash(base_path: &BasePath, query: Option<&str>) -> HttpResponse {
 
 /// The response when the budget of memory is used up
 fn unaffordable(context: &HttpContext, error: &HttpError) -> HttpResponse {
-    context.service.metrics.request_rejected(error.status.as_u16());
+    context.queries.chain.metrics.request_rejected(error.status.as_u16());
     json_value(error.status, &failed(&error.message))
 }
 
@@ -573,12 +580,12 @@ fn nothing_here(context: &HttpContext) -> HttpResponse {
 }
 
 fn not_found(context: &HttpContext, text: &str) -> HttpResponse {
-    context.service.metrics.request_rejected(404);
+    context.queries.chain.metrics.request_rejected(404);
     json_value(StatusCode::NOT_FOUND, &failed(text))
 }
 
 fn method_not_allowed(context: &HttpContext, allowed: &'static str) -> HttpResponse {
-    context.service.metrics.request_rejected(405);
+    context.queries.chain.metrics.request_rejected(405);
     let text = format!("the HTTP method is not allowed here, only {allowed}");
     let mut response = json_value(StatusCode::METHOD_NOT_ALLOWED, &failed(text));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));

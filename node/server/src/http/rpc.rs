@@ -29,8 +29,9 @@ use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use super::route::{HttpContext, HttpResponse, seconds};
 use super::{head, prefer};
-use crate::parsed_request::ParsedRequest;
-use crate::waiting::{self, Answer, AnswerBody, WaitOptions};
+use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
+use crate::queries::{ParsedRequest, requests};
+use crate::request_context::RequestContext;
 
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
@@ -111,7 +112,11 @@ impl RpcRequest {
 }
 
 /// Answers a JSON-RPC request
-pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpResponse {
+pub(super) async fn respond(
+    context: &HttpContext,
+    request_context: &RequestContext,
+    request: RpcRequest,
+) -> HttpResponse {
     let RpcRequest {
         mut body,
         url_method,
@@ -136,7 +141,8 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
         }
         None => match read(memory, body, expects_continue, url_method.as_deref(), limit).await {
             Ok((body, _method)) => {
-                let response = run(context, body, url_method, wait, min_height, permit).await;
+                let response =
+                    run(context, request_context, body, url_method, wait, min_height, permit).await;
                 let counted = memory.count(response);
                 counted.unwrap_or_else(|error| rejected(context, &error))
             }
@@ -181,37 +187,43 @@ pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
 pub(super) async fn answer(
     context: &HttpContext,
     mut parsed: ParsedRequest,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Answer {
     context.documents.discover(&mut parsed.request);
     match &context.upstreams {
         // Boxed, so that a server which forwards nothing has smaller futures.
         Some(upstreams) => {
             let memory = context.memory.begin();
-            Box::pin(upstreams.respond(&context.service, parsed, options, memory)).await
+            Box::pin(upstreams.respond(&context.queries, parsed, options, memory)).await
         }
-        None => waiting::respond(&context.service, parsed, options).await,
+        None => waiting::respond(&context.queries, parsed, options).await,
     }
 }
 
 async fn run(
     context: &HttpContext,
+    request_context: &RequestContext,
     body: RequestBody,
     url_method: Option<Cow<'static, str>>,
     wait: Option<Duration>,
     min_height: Option<BlockHeight>,
     permit: Result<AddressPermit, AddressLimitError>,
 ) -> HttpResponse {
-    let (service, start) = (&context.service, Instant::now());
+    let (queries, start) = (&context.queries, Instant::now());
     let reached = match &permit {
-        Ok(_) => head::reach(service, min_height).await,
+        Ok(_) => head::reach(&queries.chain, min_height).await,
         Err(full) => Err(full.to_string()),
     };
-    let parsed = service.parse(body, url_method).await;
-    let heights = CompleteHeights::note(service);
+    let parsed = requests::parse(queries, body, url_method).await;
+    let heights = CompleteHeights::note(queries);
     let answer = match reached {
         Ok(()) => {
-            let options = WaitOptions { since: start, timeout: wait, is_request: true };
+            let options = WaitOptions {
+                context: request_context,
+                since: start,
+                timeout: wait,
+                is_request: true,
+            };
             answer(context, parsed, options).await
         }
         Err(text) => waiting::unavailable(parsed.label, &parsed.id(), text),
@@ -226,7 +238,7 @@ async fn run(
     };
     // A body in memory is never longer than `usize::MAX`.
     let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    service.metrics.request_answered(label, kind, length, start.elapsed());
+    queries.chain.metrics.request_answered(label, kind, length, start.elapsed());
     let mut response = Response::new(body);
     *response.status_mut() = context.options.statuses.status(kind);
     if let Some(wait) = wait {
@@ -241,7 +253,7 @@ async fn run(
     }
     if has_unknown {
         // Boxed, because most requests are about transactions that are known.
-        Box::pin(heights.add_header(service, response.headers_mut())).await;
+        Box::pin(heights.add_header(queries, response.headers_mut())).await;
     }
     response.headers_mut().extend(unreached.map(|value| (TRANSACTION, value)));
     response
@@ -259,7 +271,7 @@ fn transactions(mut hashes: impl Iterator<Item = CryptoHash>) -> Option<HeaderVa
 
 /// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
 pub(super) fn rejected(context: &HttpContext, error: &HttpError) -> HttpResponse {
-    context.service.metrics.request_rejected(error.status.as_u16());
+    context.queries.chain.metrics.request_rejected(error.status.as_u16());
     let message = Value::from(error.message.as_str());
     // The order of members is that of a node; `json!` would sort them.
     let body = format!(

@@ -20,14 +20,14 @@ use serde_json::Value;
 use super::client::Client;
 use super::event_source::{Event, EventOptions, EventSource, Next, member_error, state_id};
 use super::events::MAX_HASHES;
-use crate::service::Service;
+use crate::queries::Queries;
 
 /// Maximum number of subscriptions of a connection
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
 
 /// The subscriptions of a connection
 pub(super) struct Subscriptions {
-    service: Arc<Service>,
+    queries: Arc<Queries>,
     client: Arc<Client>,
     open: BTreeMap<u64, EventSource>,
     last: u64,
@@ -36,9 +36,9 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    pub(super) fn new(service: &Arc<Service>, client: &Arc<Client>, max_wait: Duration) -> Self {
+    pub(super) fn new(queries: &Arc<Queries>, client: &Arc<Client>, max_wait: Duration) -> Self {
         let client = Arc::clone(client);
-        Self { service: Arc::clone(service), client, open: BTreeMap::new(), last: 0, max_wait }
+        Self { queries: Arc::clone(queries), client, open: BTreeMap::new(), last: 0, max_wait }
     }
 
     /// The response to a request of one of the two methods
@@ -69,7 +69,7 @@ impl Subscriptions {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
             return Err(RpcError::Unavailable { message, unreached: None });
         }
-        let source = EventSource::new(&self.service, &self.client, &targets, options);
+        let source = EventSource::new(&self.queries, &self.client, &targets, options);
         let source = source.map_err(|refused| {
             let message = refused.to_string();
             RpcError::Unavailable { message, unreached: None }

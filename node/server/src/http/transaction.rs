@@ -7,6 +7,7 @@
 //! for an hour.
 
 use alloc::sync::Arc;
+use core::net::IpAddr;
 
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
@@ -17,9 +18,9 @@ use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
 use super::route::{HttpResponse, empty, failed, json_bytes, json_value, query_failed};
-use crate::compact_status::Include;
-use crate::receipt_origin::FoundReceipt;
-use crate::service::Service;
+use crate::queries::FoundReceipt;
+use crate::queries::Include;
+use crate::queries::Queries;
 
 /// For what can change
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
@@ -38,7 +39,8 @@ pub(super) fn parse_hash(text: &str, query: &QueryString) -> Result<CryptoHash, 
 
 /// The compact status of the transaction in the path
 pub(super) async fn status(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
+    client: IpAddr,
     hash: &str,
     query: &QueryString,
     if_none_match: Option<&HeaderValue>,
@@ -50,16 +52,16 @@ pub(super) async fn status(
     });
     let (hash, include, end) = match parsed {
         Ok(parsed) => parsed,
-        Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
+        Err(text) => return rejected(queries, StatusCode::BAD_REQUEST, &text),
     };
-    let heights = CompleteHeights::note(service);
-    let (summary, json) = match service.compact_status(hash, include, end).await {
+    let heights = CompleteHeights::note(queries);
+    let (summary, json) = match queries.compact_status(client, hash, include, end).await {
         Ok(observed) => observed,
         Err(error) => return query_failed(&error),
     };
     let Some(summary) = summary else {
         let text = format!("transaction {hash} is in no block that is stored");
-        return not_found(service, &text, heights).await;
+        return not_found(queries, &text, heights).await;
     };
     let tag = entity_tag::of(json.as_bytes());
     let mut response = if entity_tag::is_match(if_none_match, &tag) {
@@ -83,21 +85,21 @@ pub(super) async fn status(
 }
 
 /// The transaction and the outcome of the receipt in the path
-pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse {
+pub(super) async fn of_receipt(queries: &Arc<Queries>, client: IpAddr, id: &str) -> HttpResponse {
     let id: CryptoHash = match id.parse() {
         Ok(id) => id,
         Err(error) => {
-            return rejected(service, StatusCode::BAD_REQUEST, &format!("receipt: {error}"));
+            return rejected(queries, StatusCode::BAD_REQUEST, &format!("receipt: {error}"));
         }
     };
-    let heights = CompleteHeights::note(service);
-    let found = match service.receipt(id).await {
+    let heights = CompleteHeights::note(queries);
+    let found = match queries.receipt(client, id).await {
         Ok(found) => found,
         Err(error) => return query_failed(&error),
     };
     let Some(receipt) = found else {
         let text = format!("receipt {id} comes from no transaction that is stored");
-        return not_found(service, &text, heights).await;
+        return not_found(queries, &text, heights).await;
     };
     let FoundReceipt { transaction, outcome, is_finalized } = receipt;
     let outcome = outcome.as_deref().unwrap_or("null");
@@ -111,15 +113,15 @@ pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse
 }
 
 /// The response about what is in no block here, which may come in a later one
-async fn not_found(service: &Arc<Service>, text: &str, heights: CompleteHeights) -> HttpResponse {
-    let mut response = rejected(service, StatusCode::NOT_FOUND, text);
+async fn not_found(queries: &Arc<Queries>, text: &str, heights: CompleteHeights) -> HttpResponse {
+    let mut response = rejected(queries, StatusCode::NOT_FOUND, text);
     response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
-    heights.add_header(service, response.headers_mut()).await;
+    heights.add_header(queries, response.headers_mut()).await;
     response
 }
 
 /// A rejection, which is counted
-pub(super) fn rejected(service: &Service, status: StatusCode, text: &str) -> HttpResponse {
-    service.metrics.request_rejected(status.as_u16());
+pub(super) fn rejected(queries: &Queries, status: StatusCode, text: &str) -> HttpResponse {
+    queries.chain.metrics.request_rejected(status.as_u16());
     json_value(status, &failed(text))
 }

@@ -30,16 +30,16 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::{Instrument as _, debug};
 
-use super::client::{AddressPermit, CLIENT_NETWORK, Client};
+use super::client::{AddressPermit, Client};
 use super::counted_input::{BUFFER, CountedInput};
 use super::memory_budget::{MemoryPermit, RequestBody};
-use super::request_context::{CURRENT, RequestContext};
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use super::transaction::rejected;
-use crate::parsed_request::ParsedRequest;
-use crate::waiting::WaitOptions;
+use crate::queries::waiting::WaitOptions;
+use crate::queries::{ParsedRequest, requests};
+use crate::request_context::RequestContext;
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;
@@ -59,11 +59,12 @@ pub(super) fn upgrade(
     context: &Arc<HttpContext>,
     mut request: Request<Incoming>,
     client: Arc<Client>,
+    request_context: RequestContext,
 ) -> HttpResponse {
     let key = match check(request.method(), request.headers()) {
         Ok(key) => key,
         Err(text) => {
-            let mut response = rejected(&context.service, StatusCode::UPGRADE_REQUIRED, &text);
+            let mut response = rejected(&context.queries, StatusCode::UPGRADE_REQUIRED, &text);
             for (name, value) in
                 [(CONNECTION, "upgrade"), (UPGRADE, "websocket"), (SEC_WEBSOCKET_VERSION, "13")]
             {
@@ -76,9 +77,8 @@ pub(super) fn upgrade(
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     if !context.options.cors.allows(headers.get(ORIGIN), host) {
         let text = "pages of this origin may not read responses";
-        return rejected(&context.service, StatusCode::FORBIDDEN, text);
+        return rejected(&context.queries, StatusCode::FORBIDDEN, text);
     }
-    let request_context = RequestContext::current().unwrap_or_else(|| RequestContext::of(headers));
     let on_upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(serve(Arc::clone(context), on_upgrade, client, request_context));
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
@@ -123,7 +123,7 @@ async fn serve(
         .max_frame_size(Some(limit));
     let upgraded = CountedInput::new(upgraded, client.memory().begin());
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
-    let subscriptions = Subscriptions::new(&context.service, &client, context.options.max_wait);
+    let subscriptions = Subscriptions::new(&context.queries, &client, context.options.max_wait);
     let running = JoinSet::new();
     let mut connection = Connection {
         context,
@@ -167,7 +167,7 @@ struct Connection {
 impl Connection {
     /// Serves until the connection ends; returns what to close it with, unless the client has
     async fn run(&mut self) -> Option<CloseFrame> {
-        let service = Arc::clone(&self.context.service);
+        let queries = Arc::clone(&self.context.queries);
         let mut pings = time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
         let mut last_received = Instant::now();
         loop {
@@ -203,7 +203,7 @@ impl Connection {
                     }
                     Message::Ping(Default::default())
                 }
-                () = service.shutdown_signal() => return Some(stopping()),
+                () = queries.chain.shutdown_signal() => return Some(stopping()),
             };
             if self.send(message).await.is_err() {
                 return None;
@@ -258,7 +258,7 @@ impl Connection {
         self.socket.get_mut().message_received();
         self.messages += 1;
         let body = RequestBody::new(text.into(), self.client.memory().begin());
-        let mut parsed = self.context.service.parse_inline(body, None);
+        let mut parsed = requests::parse_inline(&self.context.queries, body, None);
         if let Some((id, method, params)) = parsed.other_method()
             && let Some(response) = self.subscriptions.respond(id, method, params)
         {
@@ -273,10 +273,9 @@ impl Connection {
                 let running = async move {
                     let _permit = address_permit;
                     debug!("a message of a WebSocket");
-                    respond(&context, parsed, &id, permit).await
+                    respond(&context, &request_context, parsed, &id, permit).await
                 };
-                let running = CURRENT.scope(request_context, running.instrument(span));
-                self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
+                self.running.spawn(running.instrument(span));
                 return Ok(None);
             }
             Err(error) => error,
@@ -302,11 +301,17 @@ impl Connection {
 /// The response to a request, and what it counts until it is sent
 async fn respond(
     context: &HttpContext,
+    request_context: &RequestContext,
     parsed: ParsedRequest,
     id: &RequestId,
     mut permit: MemoryPermit,
 ) -> (Message, MemoryPermit) {
-    let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
+    let options = WaitOptions {
+        context: request_context,
+        since: Instant::now(),
+        timeout: None,
+        is_request: true,
+    };
     let answer = answer(context, parsed, options).await;
     let message = match answer.body.into_bytes(|length| permit.count(length)).await {
         Ok(body) => message_of(body),

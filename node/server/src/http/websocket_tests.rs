@@ -16,7 +16,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::event_tests::{
-    BODY_LIMIT, GUARD, MAX_BUFFERED, MAX_WATCHES, chain, finalized, naive, service, start, until,
+    BODY_LIMIT, CLIENT, GUARD, MAX_BUFFERED, MAX_WATCHES, chain, finalized, naive, queries, start,
+    until,
 };
 use super::subscriptions::MAX_SUBSCRIPTIONS;
 use super::websocket::MAX_RUNNING;
@@ -72,13 +73,13 @@ fn tx_params(hash: CryptoHash, wait_until: &str) -> Value {
 
 #[tokio::test]
 async fn all_methods_are_answered_in_any_order() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
     let mut client = Client::connect(&address).await;
     let unknown = CryptoHash::digest(b"unknown");
     // It waits until the shutdown, and the others are answered before.
     client.send("tx", tx_params(unknown, "FINAL")).await;
-    let (_, result) = service.full_status(hash).await.unwrap();
+    let (_, result) = queries.full_status(CLIENT, hash).await.unwrap();
     let response = client.call("EXPERIMENTAL_tx_status", tx_params(hash, "FINAL")).await;
     assert_eq!(response["id"], 7);
     assert_eq!(response["result"], serde_json::from_str::<Value>(&result.unwrap()).unwrap());
@@ -99,7 +100,7 @@ async fn all_methods_are_answered_in_any_order() {
     }
     let error = client.json().await["error"]["data"].to_string();
     assert!(error.contains("64 requests of this connection are not answered yet"), "{error}");
-    service.shutdown();
+    queries.chain.shutdown();
     let (code, reason) = loop {
         match client.next().await {
             Message::Close(Some(frame)) => break (u16::from(frame.code), frame.reason),
@@ -112,8 +113,8 @@ async fn all_methods_are_answered_in_any_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_notification_is_the_state_after_each_block() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (messages, hashes) = chain(3, 40);
     let hashes: Vec<_> = hashes.into_iter().take(60).collect();
     let texts: Vec<_> = hashes.iter().map(ToString::to_string).collect();
@@ -128,9 +129,9 @@ async fn the_last_notification_is_the_state_after_each_block() {
     assert_eq!((&response["id"], &response["result"]), (&json!(7), &json!(1)));
     let (mut last, mut unincluded) = (BTreeMap::new(), 0);
     for message in &messages {
-        let _ = service.import_block(&message.json);
+        let _ = queries.chain.import_block(&message.json);
         for hash in &hashes {
-            let state: Value = serde_json::from_str(&naive(&service, *hash).await).unwrap();
+            let state: Value = serde_json::from_str(&naive(&queries, *hash).await).unwrap();
             let key = hash.to_string();
             while last.get(&key).is_none_or(|(name, seen)| name != "reached" && *seen != state) {
                 let notification = client.json().await;
@@ -152,7 +153,7 @@ async fn the_last_notification_is_the_state_after_each_block() {
     assert_eq!(slow.json().await["result"], 1);
     let mut states = BTreeMap::new();
     for hash in &hashes {
-        let state: Value = serde_json::from_str(&naive(&service, *hash).await).unwrap();
+        let state: Value = serde_json::from_str(&naive(&queries, *hash).await).unwrap();
         while states.get(&hash.to_string()) != Some(&state) {
             let result = slow.json().await["params"]["result"].clone();
             let of = result["status"]["transaction_hash"].as_str().unwrap().to_owned();
@@ -164,13 +165,13 @@ async fn the_last_notification_is_the_state_after_each_block() {
         }
     }
     drop((slow, client));
-    until(|| service.watching.counts() == (0, 0)).await;
+    until(|| queries.chain.waits.watching.counts() == (0, 0)).await;
 }
 
 #[tokio::test]
 async fn a_subscription_ends_with_the_result() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
     let mut client = Client::connect(&address).await;
     let hash = hash.to_string();
     let params =
@@ -195,13 +196,13 @@ async fn a_subscription_ends_with_the_result() {
         let error = response["error"]["data"].to_string();
         assert!(error.contains(expected), "{error}");
     }
-    assert_eq!(service.watching.counts(), (0, 0));
+    assert_eq!(queries.chain.waits.watching.counts(), (0, 0));
 }
 
 #[tokio::test]
 async fn subscriptions_are_limited() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (mut client, mut other) =
         (Client::connect(&address).await, Client::connect(&address).await);
     let texts = |count: usize| {
@@ -225,7 +226,10 @@ async fn subscriptions_are_limited() {
             refused += 1;
         }
     }
-    assert_eq!((accepted, service.watching.counts().0), (MAX_SUBSCRIPTIONS, 2 * MAX_SUBSCRIPTIONS));
+    assert_eq!(
+        (accepted, queries.chain.waits.watching.counts().0),
+        (MAX_SUBSCRIPTIONS, 2 * MAX_SUBSCRIPTIONS)
+    );
     let response = other.call("subscribe_tx_status", call(MAX_WATCHES - 2 * MAX_SUBSCRIPTIONS + 1));
     let error = response.await["error"]["data"].to_string();
     assert!(error.contains("too many watches: 128 of 300"), "{error}");
@@ -233,15 +237,15 @@ async fn subscriptions_are_limited() {
     for number in 1..=MAX_SUBSCRIPTIONS {
         client.send("unsubscribe", json!([number])).await;
     }
-    until(|| service.watching.counts().0 == 100).await;
+    until(|| queries.chain.waits.watching.counts().0 == 100).await;
     drop(client);
     assert_eq!(other.json().await["method"], "tx_status");
 }
 
 #[tokio::test]
 async fn what_breaks_the_rules_is_closed_with_a_reason() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
     let mut quiet = Client::connect(&address).await;
     let mut client = Client::connect(&address).await;
     client.0.send(Message::from(vec![1, 2, 3])).await.unwrap();
@@ -292,8 +296,8 @@ fn spaces(opcode: u8, size: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn unfinished_messages_of_all_connections_are_limited_together() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let (mut one, mut other) = (Client::connect(&address).await, Client::connect(&address).await);
     // Both count twice, which is more than three quarters of the limit.
     for client in [&mut one, &mut other] {
@@ -316,8 +320,8 @@ async fn unfinished_messages_of_all_connections_are_limited_together() {
 
 #[tokio::test]
 async fn a_request_that_waits_keeps_nothing_of_its_message() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let mut client = Client::connect(&address).await;
     let params = tx_params(CryptoHash::digest(b"unknown"), "FINAL");
     let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tx", "params": params }).to_string();
@@ -325,13 +329,13 @@ async fn a_request_that_waits_keeps_nothing_of_its_message() {
     for _ in 0..MAX_RUNNING {
         client.0.send(Message::from(&*padded)).await.unwrap();
     }
-    until(|| service.metrics.pending_count() == MAX_RUNNING as u64).await;
+    until(|| queries.chain.metrics.pending_count() == MAX_RUNNING as u64).await;
 }
 
 #[tokio::test]
 async fn fragments_are_limited_by_their_sum() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let mut client = Client::connect(&address).await;
     for (opcode, size) in [(0x01, BODY_LIMIT - 10), (0x00, 20)] {
         client.0.get_mut().write_all(&spaces(opcode, size)).await.unwrap();
@@ -342,8 +346,8 @@ async fn fragments_are_limited_by_their_sum() {
 
 #[tokio::test]
 async fn no_compression_is_agreed_on() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let mut stream = TcpStream::connect(&address).await.unwrap();
     let request = "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
@@ -360,8 +364,8 @@ async fn no_compression_is_agreed_on() {
 
 #[tokio::test]
 async fn connections_that_end_without_a_close_leave_nothing() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let unknown = CryptoHash::digest(b"unknown").to_string();
     let mut clients = Vec::new();
     for _ in 0..3 {
@@ -370,19 +374,19 @@ async fn connections_that_end_without_a_close_leave_nothing() {
         assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
         clients.push(client);
     }
-    assert_eq!(service.watching.counts(), (3, 1));
+    assert_eq!(queries.chain.waits.watching.counts(), (3, 1));
     // One closes its side only, and reads on.
     let mut half = clients.pop().unwrap();
     half.0.get_mut().shutdown().await.unwrap();
-    until(|| service.watching.counts() == (2, 1)).await;
+    until(|| queries.chain.waits.watching.counts() == (2, 1)).await;
     drop(clients);
-    until(|| service.watching.counts() == (0, 0)).await;
+    until(|| queries.chain.waits.watching.counts() == (0, 0)).await;
 }
 
 #[tokio::test]
 async fn a_flood_of_subscriptions_that_end_harms_no_other() {
-    let (service, hash) = finalized().await;
-    let address = start(&service).await;
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
     let (mut client, mut other) =
         (Client::connect(&address).await, Client::connect(&address).await);
     let unknown = CryptoHash::digest(b"unknown").to_string();
@@ -401,14 +405,14 @@ async fn a_flood_of_subscriptions_that_end_harms_no_other() {
         assert_eq!(message.get("error"), None, "{message}");
         answered += usize::from(message.get("id").is_some());
     }
-    assert_eq!(service.watching.counts(), (0, 0));
+    assert_eq!(queries.chain.waits.watching.counts(), (0, 0));
 }
 
 // The clock is paused, and advances to the next timer when all tasks are idle.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_answer_pings_is_closed() {
-    let service = service();
-    let address = start(&service).await;
+    let queries = queries();
+    let address = start(&queries).await;
     let mut client = Client::connect(&address).await;
     let unknown = CryptoHash::digest(b"unknown").to_string();
     let params = json!({ "tx_hashes": [unknown] });
@@ -417,10 +421,10 @@ async fn a_client_that_does_not_answer_pings_is_closed() {
     // A client that reads answers pings, and is not idle.
     let read = time::timeout(Duration::from_secs(300), client.0.next());
     assert!(matches!(read.await, Ok(Some(Ok(Message::Ping(_))))));
-    assert_eq!(service.watching.counts(), (1, 1));
+    assert_eq!(queries.chain.waits.watching.counts(), (1, 1));
     // Nothing is read for longer than the timeout.
     time::sleep(Duration::from_secs(120)).await;
-    until(|| service.watching.counts() == (0, 0)).await;
+    until(|| queries.chain.waits.watching.counts() == (0, 0)).await;
     // Without the library, which would answer the pings first.
     let mut frames = Vec::new();
     client.0.get_mut().read_to_end(&mut frames).await.unwrap();

@@ -34,12 +34,12 @@ use super::figures::Figures;
 use super::model::Model;
 use super::source::MemorySource;
 use super::world::{Connector, ServerWorld, World};
+use crate::chain;
 use crate::follow::{import_followed, stored_chain};
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
-use crate::service::Service;
+use crate::queries::{Queries, observing, waiting};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::{observing, waiting};
 
 /// How long a server may take to stop: as long as it waits for clients that do not read
 const MAX_STOP: Duration = Duration::from_secs(40);
@@ -87,7 +87,7 @@ struct Host {
 /// A server that runs
 struct Server {
     process: usize,
-    service: Arc<Service>,
+    queries: Arc<Queries>,
     killed: watch::Sender<bool>,
     http: JoinHandle<()>,
     follow: JoinHandle<()>,
@@ -253,11 +253,11 @@ impl Host {
             Some(_) => StoreContent::File(0),
             None => StoreContent::Memory(MemoryStorage::new()),
         };
-        let service = self.service(self.open(&kept)?);
+        let chain = self.chain(self.open(&kept)?);
         for (height, config) in &self.world.chain.configs {
-            service.put_config(*height, config).map_err(|error| error.to_string())?;
+            chain.put_config(*height, config).map_err(|error| error.to_string())?;
         }
-        Ok(service.store().rows().map_or(kept, StoreContent::Memory))
+        Ok(chain.store().rows().map_or(kept, StoreContent::Memory))
     }
 
     fn open(&self, kept: &StoreContent) -> Result<Store, String> {
@@ -279,28 +279,29 @@ impl Host {
         folder.join(format!("{number}.milepost"))
     }
 
-    fn service(&self, store: Store) -> Service {
-        Service::new(self.engine, store, self.import_settings, self.wait_config)
+    fn chain(&self, store: Store) -> chain::Chain {
+        chain::Chain::new(self.engine, store, self.import_settings, self.wait_config)
     }
 
     /// Starts a server over a store
     fn start(&self, process: usize, kept: &StoreContent, seed: u64) -> Result<Server, String> {
         let world = &self.world;
-        let service = Arc::new(self.service(self.open(kept)?));
-        let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
+        let chain = Arc::new(self.chain(self.open(kept)?));
+        let queries = Arc::new(Queries::new(Arc::clone(&chain)));
+        let in_store = chain.status().map_err(|error| error.to_string())?;
         let expected = world.model(self.server, |model| self.engine.chain_status(model.rows()));
         let expected = expected.map_err(|error| error.to_string())?;
-        if chain != expected {
-            return Err(format!("the store has {chain:?}, and was {expected:?}"));
+        if in_store != expected {
+            return Err(format!("the store has {in_store:?}, and was {expected:?}"));
         }
-        let start = match chain.head {
+        let start = match in_store.head {
             Some(_) => Start::Resume,
             None => Start::Height(world.chain.first),
         };
         let counting = Arc::clone(world);
         let settings = FollowSettings::default().with_seed(seed);
         let sources = vec![Arc::new(MemorySource(Arc::clone(&self.feed)))];
-        let follower = Follower::new(sources, start, stored_chain(&chain), settings);
+        let follower = Follower::new(sources, start, stored_chain(&in_store), settings);
         let mut follower = follower.with_observer(move |event| {
             if counting.is_printed {
                 println!("{} ms, follower: {event:?}", counting.millis());
@@ -315,7 +316,7 @@ impl Host {
         let pending = Arc::new(Mutex::default());
         let import = Import {
             world: Arc::clone(world),
-            service: Arc::clone(&service),
+            chain: Arc::clone(&chain),
             pending: Arc::clone(&pending),
             server: self.server,
             slow_commits: self.slow_commits,
@@ -324,25 +325,25 @@ impl Host {
         let importing = tokio::spawn(import.run(receiver));
         let abort_import = importing.abort_handle();
         let follow = {
-            let (service, world) = (Arc::clone(&service), Arc::clone(world));
+            let (chain, world) = (Arc::clone(&chain), Arc::clone(world));
             tokio::spawn(async move {
                 let stopped = Notify::new();
                 let follower = &mut follower;
                 let taken =
-                    import_followed(&service, follower, None, sender, &stopped, importing).await;
+                    import_followed(&chain, follower, None, sender, &stopped, importing).await;
                 if let Err(error) = taken {
                     world.fail(format!("the follower ended: {error:?}"));
                 }
             })
         };
         let others = [
-            tokio::spawn(waiting::run_timeouts(Arc::clone(&service))),
-            tokio::spawn(observing::run(Arc::clone(&service))),
+            tokio::spawn(waiting::run_timeouts(Arc::clone(&chain))),
+            tokio::spawn(observing::run(Arc::clone(&queries))),
         ];
         let (connections, entrance) = mpsc::unbounded_channel();
         let served = http::serve(
             PipeListener(entrance),
-            Arc::clone(&service),
+            Arc::clone(&queries),
             None,
             None,
             None,
@@ -359,7 +360,7 @@ impl Host {
         };
         Ok(Server {
             process,
-            service,
+            queries,
             killed,
             http,
             follow,
@@ -413,11 +414,11 @@ impl Host {
             figures.lost_blocks += u64::from(!in_commit && !blocks.is_empty());
         });
         if in_commit {
-            commit(&self.world, self.server, &server.service, blocks)
+            commit(&self.world, self.server, &server.queries.chain, blocks)
                 .map_err(|error| error.to_string())?;
         }
         let kept = match server.file {
-            None => StoreContent::Memory(server.service.store().rows().unwrap_or_default()),
+            None => StoreContent::Memory(server.queries.chain.store().rows().unwrap_or_default()),
             Some(number) => {
                 // As the system has it, whatever the process would still have written.
                 let copied = fs::copy(self.path(number), self.path(next));
@@ -426,7 +427,7 @@ impl Host {
             }
         };
         // What is left of its tasks writes into pipes that are closed and a store that is gone.
-        server.service.shutdown();
+        server.queries.chain.shutdown();
         Ok(kept)
     }
 
@@ -435,10 +436,10 @@ impl Host {
         // A jump of the clock would count as time that the stop takes.
         let _clock = self.world.clock.lock().await;
         settle().await;
-        let Server { process, service, killed, http, follow, others, .. } = server;
+        let Server { process, queries, killed, http, follow, others, .. } = server;
         self.world.stop(self.server, process);
         self.world.count(|figures| figures.stops += 1);
-        service.shutdown();
+        queries.chain.shutdown();
         let stopped = async {
             let served = http.await.map_err(|error| error.to_string());
             self.connector().send_replace(None);
@@ -453,16 +454,18 @@ impl Host {
         stopped.map_err(|_| format!("the server does not stop within {MAX_STOP:?}"))??;
         settle().await;
         self.world.failure()?;
-        let (pending, watches) =
-            (service.call_endpoint(None, |it| it.pending_count()).0, service.watching.counts());
+        let (pending, watches) = (
+            queries.chain.waits.call(None, |it| it.pending_count()).0,
+            queries.chain.waits.watching.counts(),
+        );
         if (pending, watches) != (0, (0, 0)) {
             return Err(format!("{pending} requests and {watches:?} watches after the stop"));
         }
-        let service = Arc::try_unwrap(service).map_err(|_| "a task goes on after the stop")?;
+        let queries = Arc::try_unwrap(queries).map_err(|_| "a task goes on after the stop")?;
         drop(killed);
         Ok(match kept {
             StoreContent::Memory(_) => {
-                StoreContent::Memory(service.store().rows().unwrap_or_default())
+                StoreContent::Memory(queries.chain.store().rows().unwrap_or_default())
             }
             StoreContent::File(number) => StoreContent::File(*number),
         })
@@ -472,20 +475,20 @@ impl Host {
     async fn finish(&self, server: &Server, end: u64) -> Result<(), String> {
         let height = self.world.chain.target;
         let limit = self.world.start + Duration::from_millis(end) + MAX_END;
-        let mut head = server.service.head();
+        let mut head = server.queries.chain.head();
         // The height is locked as long as the result is kept.
         let is_reached =
             time::timeout_at(limit, head.wait_for(|head| *head >= height)).await.is_ok();
         self.check(server)?;
         if !is_reached {
-            let head = server.service.head_height();
+            let head = server.queries.chain.head_height();
             return Err(format!("the head is {head}, and the feed is at {height}"));
         }
         let mut is_done = self.world.is_done.subscribe();
         let all = time::timeout(MAX_END, is_done.wait_for(|is_done| *is_done)).await;
         all.map_err(|_| "a client is not done")?.map_err(|error| error.to_string())?;
         self.check(server)?;
-        self.compare(&server.service)
+        self.compare(&server.queries)
     }
 
     /// The answer of the engine over these rows, without waiting
@@ -498,7 +501,7 @@ impl Host {
 
     /// Compares the answers about all transactions with those of the model, and of an engine that
     /// was handed the whole chain at once
-    fn compare(&self, service: &Service) -> Result<(), String> {
+    fn compare(&self, queries: &Queries) -> Result<(), String> {
         let (rows, mut all) =
             (self.world.model(self.server, |model| model.rows().clone()), MemoryStorage::new());
         let keep_all = ImportSettings::default();
@@ -511,7 +514,7 @@ impl Host {
             let body = format!(
                 r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"{sender}","wait_until":"FINAL"}}}}"#
             );
-            let stored = service.store().snapshot();
+            let stored = queries.chain.store().snapshot();
             let found = self.answer(&body, &stored);
             let is_final = found.kind() == ResponseKind::Result;
             let mut oracles = vec![("the model", &rows)];
@@ -553,7 +556,7 @@ async fn settle() {
 /// Imports what a follower hands out, in commits of some blocks, after a time that a disk may take
 struct Import {
     world: Arc<World>,
-    service: Arc<Service>,
+    chain: Arc<chain::Chain>,
     pending: Arc<Mutex<Vec<FeedBlock>>>,
     server: usize,
     slow_commits: u64,
@@ -572,8 +575,7 @@ impl Import {
             while let Ok(block) = blocks.try_recv() {
                 self.add(block);
             }
-            if let Err(error) = commit(&self.world, self.server, &self.service, take(&self.pending))
-            {
+            if let Err(error) = commit(&self.world, self.server, &self.chain, take(&self.pending)) {
                 return Some(Err(error));
             }
         }
@@ -593,7 +595,7 @@ fn take(pending: &Mutex<Vec<FeedBlock>>) -> Vec<FeedBlock> {
 fn commit(
     world: &World,
     server: usize,
-    service: &Service,
+    chain: &chain::Chain,
     blocks: Vec<FeedBlock>,
 ) -> Result<(), ImportError<FeedBlock>> {
     let at = Instant::now();
@@ -603,5 +605,5 @@ fn commit(
             world.fail(error);
         }
     };
-    service.import_blocks(blocks.into_iter(), committed, || ())
+    chain.import_blocks(blocks.into_iter(), committed, || ())
 }

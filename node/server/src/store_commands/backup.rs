@@ -70,12 +70,12 @@ fn socket_path(file: &Path) -> PathBuf {
 
 /// Sends snapshots to backups until the service shuts down
 #[cfg(unix)]
-pub(crate) async fn serve(service: alloc::sync::Arc<crate::service::Service>) {
+pub(crate) async fn serve(chain: alloc::sync::Arc<crate::chain::Chain>) {
     use alloc::sync::Arc;
 
     use tracing::{info, warn};
 
-    let Some(storage) = service.store().file().cloned() else { return };
+    let Some(storage) = chain.store().file().cloned() else { return };
     let path = socket_path(storage.path());
     let listener = match listen(&path) {
         Ok(listener) => listener,
@@ -87,7 +87,7 @@ pub(crate) async fn serve(service: alloc::sync::Arc<crate::service::Service>) {
     let _removed = RemovedSocket(path);
     loop {
         let accepted = tokio::select! {
-            () = service.shutdown_signal() => return,
+            () = chain.shutdown_signal() => return,
             accepted = listener.accept() => accepted,
         };
         let stream = match accepted {
@@ -102,9 +102,9 @@ pub(crate) async fn serve(service: alloc::sync::Arc<crate::service::Service>) {
                 continue;
             }
         };
-        let (service, storage) = (Arc::clone(&service), storage.clone());
+        let (chain, storage) = (Arc::clone(&chain), storage.clone());
         let sent =
-            tokio::task::spawn_blocking(move || send(&storage, stream, &|| service.is_shut_down()));
+            tokio::task::spawn_blocking(move || send(&storage, stream, &|| chain.is_shut_down()));
         match sent.await {
             Ok(Ok(rows)) => info!("backup: {rows} rows sent"),
             Ok(Err(error)) => warn!("backup: {error}"),

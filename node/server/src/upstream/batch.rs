@@ -16,9 +16,8 @@ use super::Upstreams;
 use super::call::Call;
 use super::pool::{Envelope, MAX_RESPONSE};
 use crate::http::MemoryPermit;
-use crate::parsed_request::ParsedRequest;
-use crate::service::Service;
-use crate::waiting::{self, Answer, AnswerBody, WaitOptions};
+use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
+use crate::queries::{ParsedRequest, Queries};
 
 /// Calls of a batch that are answered at a time
 const CONCURRENCY: usize = 16;
@@ -52,9 +51,9 @@ impl ResponseBudget {
 /// Answers a batch; `memory` is for what is kept of the responses
 pub(super) async fn respond(
     upstreams: &Arc<Upstreams>,
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     mut parsed: ParsedRequest,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
     memory: MemoryPermit,
 ) -> Answer {
     let own = |call: &_| Call::new(call, &parsed.body);
@@ -63,7 +62,7 @@ pub(super) async fn respond(
     let answers = stream::iter(calls).map(|call| async move {
         let call = call?;
         let id = call.id.clone();
-        let answer = upstreams.answer(service, call, options).await;
+        let answer = upstreams.answer(queries, call, options).await;
         Some((answer.retry_after, value(answer.body, &id, kept).await))
     });
     let answers: Vec<_> = answers.buffered(CONCURRENCY).collect().await;
@@ -74,7 +73,7 @@ pub(super) async fn respond(
         retry_after = retry_after.max(pause);
         call.answer(value);
     }
-    let answer = waiting::respond(service, parsed, options).await;
+    let answer = waiting::respond(queries, parsed, options).await;
     Answer { retry_after: answer.retry_after.max(retry_after), ..answer }
 }
 

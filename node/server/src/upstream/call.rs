@@ -14,8 +14,8 @@ use super::methods::{Route, route};
 use super::pool::UpstreamError;
 use crate::http::{BodyPermit, RequestBody};
 use crate::metrics::MethodLabel;
-use crate::parsed_request::other_method;
-use crate::waiting::Answer;
+use crate::queries::requests::other_method;
+use crate::queries::waiting::Answer;
 
 /// A call of a method that is forwarded or submits a transaction
 #[derive(Clone, Debug)]

@@ -22,9 +22,10 @@ use super::submission::Submissions;
 use super::{batch, history};
 use crate::http::MemoryPermit;
 use crate::metrics::{MethodLabel, family, sample};
-use crate::parsed_request::ParsedRequest;
-use crate::service::{Responded, Service};
-use crate::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
+use crate::queries::ParsedRequest;
+use crate::queries::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
+use crate::queries::{Queries, Read, requests};
+use crate::request_context::RequestContext;
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
 const MAX_FORWARDED: usize = 512;
@@ -58,47 +59,48 @@ impl Upstreams {
     /// upstreams; `memory` is for what is kept of responses until the last one is there
     pub(crate) async fn respond(
         self: &Arc<Self>,
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
         parsed: ParsedRequest,
-        options: WaitOptions,
+        options: WaitOptions<'_>,
         memory: MemoryPermit,
     ) -> Answer {
         let call = match &parsed.request {
             Request::Single(Ok(call)) => call,
             Request::Batch(_) => {
-                return batch::respond(self, service, parsed, options, memory).await;
+                return batch::respond(self, queries, parsed, options, memory).await;
             }
-            _ => return waiting::respond(service, parsed, options).await,
+            _ => return waiting::respond(queries, parsed, options).await,
         };
         if let Some(call) = Call::new(call, &parsed.body) {
             drop(parsed);
-            return self.answer(service, call, options).await;
+            return self.answer(queries, call, options).await;
         }
         let lookup = if self.history { history::Lookup::new(call, &parsed) } else { None };
         let label = parsed.label;
-        let Responded { state, retry_after } = service.respond(parsed).await;
+        let client = options.context.network;
+        let Read { output: state, retry_after } = requests::evaluate(queries, client, parsed).await;
         if let Some(lookup) = lookup.filter(|_| history::is_unknown(&state)) {
-            return history::respond(self, service, lookup, state, options).await;
+            return history::respond(self, queries, lookup, state, options).await;
         }
-        let answer = waiting::complete(service, label, state, options).await;
+        let answer = waiting::complete(queries, label, state, options).await;
         Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
     }
 
     /// Answers a call that is not for the engine
     pub(super) async fn answer(
         self: &Arc<Self>,
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
         call: Call,
-        options: WaitOptions,
+        options: WaitOptions<'_>,
     ) -> Answer {
         match call.route {
-            Route::Forward => self.forward(call).await,
-            Route::Submit(submit) => self.submit(service, call, submit, options).await,
+            Route::Forward => self.forward(call, options.context).await,
+            Route::Submit(submit) => self.submit(queries, call, submit, options).await,
         }
     }
 
     /// Passes a call on, and its response back
-    async fn forward(&self, call: Call) -> Answer {
+    async fn forward(&self, call: Call, context: &RequestContext) -> Answer {
         let request = call.request();
         let Call { id, permit: _counted, .. } = call;
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
@@ -106,7 +108,7 @@ impl Upstreams {
             let retry_after = Some(Duration::from_secs(1));
             return unavailable(&id, UpstreamError::not_asked(detail, retry_after), None);
         };
-        let exchange = match self.pool.exchange(&request, &id).await {
+        let exchange = match self.pool.exchange(&request, &id, context).await {
             Ok(exchange) => exchange,
             Err(error) => return unavailable(&id, error, None),
         };

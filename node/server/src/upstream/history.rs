@@ -26,9 +26,9 @@ use super::error_log::UpstreamErrorKind;
 use super::pool::Envelope;
 use crate::http::BodyPermit;
 use crate::metrics::MethodLabel;
-use crate::parsed_request::ParsedRequest;
-use crate::service::Service;
-use crate::waiting::{self, Answer, WaitOptions};
+use crate::queries::waiting::{self, Answer, WaitOptions};
+use crate::queries::{ParsedRequest, Queries};
+use crate::request_context::RequestContext;
 
 /// Maximum size of a result that is taken: the largest transactions have some 2 MB
 const MAX_RESULT: usize = 4 << 20;
@@ -97,14 +97,14 @@ pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
 /// Answers such a request by the first of what the upstream has and what comes here
 pub(super) async fn respond(
     upstreams: &Upstreams,
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     lookup: Lookup,
     state: RequestState<ResponseBody>,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Answer {
     let is_pending = matches!(state, RequestState::Pending(_));
-    let complete = waiting::complete(service, lookup.label, state, options);
-    let lookup = look_up(upstreams, lookup);
+    let complete = waiting::complete(queries, lookup.label, state, options);
+    let lookup = look_up(upstreams, lookup, options.context);
     tokio::pin!(lookup, complete);
     tokio::select! {
         biased;
@@ -117,8 +117,12 @@ pub(super) async fn respond(
 }
 
 /// What an upstream has of the transaction of a request, if it is final there
-async fn look_up(upstreams: &Upstreams, lookup: Lookup) -> Option<Answer> {
-    let found = final_result(upstreams, &lookup).await;
+async fn look_up(
+    upstreams: &Upstreams,
+    lookup: Lookup,
+    context: &RequestContext,
+) -> Option<Answer> {
+    let found = final_result(upstreams, &lookup, context).await;
     let counter =
         if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
     counter.fetch_add(1, Relaxed);
@@ -129,12 +133,17 @@ async fn look_up(upstreams: &Upstreams, lookup: Lookup) -> Option<Answer> {
 
 /// The result of the first upstream that responds and whose result counts, if the transaction is
 /// final there
-async fn final_result(upstreams: &Upstreams, lookup: &Lookup) -> Option<Vec<u8>> {
+async fn final_result(
+    upstreams: &Upstreams,
+    lookup: &Lookup,
+    context: &RequestContext,
+) -> Option<Vec<u8>> {
     let _permit = upstreams.permits.try_acquire().ok()?;
     let id = RequestId::default();
     let pool = &upstreams.pool;
     for index in 0..pool.len() {
-        let Ok(exchange) = pool.exchange_with(index, &lookup.request, &id).await else { continue };
+        let exchange = pool.exchange_with(index, &lookup.request, &id, context).await;
+        let Ok(exchange) = exchange else { continue };
         let Some(body) = exchange.into_whole(MAX_RESULT).await else { continue };
         let checked = match Envelope::read(&body, &id) {
             Ok(Envelope { result: Some(result), .. }) => {

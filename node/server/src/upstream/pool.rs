@@ -20,8 +20,8 @@ use tracing::{info, warn};
 
 use super::circuit_breaker::CircuitBreaker;
 use super::error_log::{ErrorLog, UpstreamErrorKind};
-use crate::http::RequestContext;
 use crate::metrics::{family, sample};
+use crate::request_context::RequestContext;
 
 /// Responses up to this size are read and checked as a whole
 pub(super) const MAX_WHOLE: usize = 64 << 10;
@@ -184,10 +184,11 @@ impl Pool {
         &self,
         body: &Bytes,
         id: &RequestId,
+        context: &RequestContext,
     ) -> Result<UpstreamResponse, UpstreamError> {
         let mut last: Option<UpstreamError> = None;
         for index in 0..self.nodes.len() {
-            match self.exchange_with(index, body, id).await {
+            match self.exchange_with(index, body, id, context).await {
                 Ok(exchange) => return Ok(exchange),
                 Err(error) => {
                     let sooner = |last: &UpstreamError| match (last.retry_after, error.retry_after)
@@ -214,6 +215,7 @@ impl Pool {
         index: usize,
         body: &Bytes,
         id: &RequestId,
+        context: &RequestContext,
     ) -> Result<UpstreamResponse, UpstreamError> {
         let name = |detail: &str| format!("upstream {}: {detail}", index + 1);
         let Some(node) = self.nodes.get(index) else {
@@ -223,7 +225,7 @@ impl Pool {
             let detail = name("not asked after it failed");
             return Err(UpstreamError::not_asked(detail, Some(pause)));
         }
-        let exchange = time::timeout(self.timeout, node.exchange(body, id)).await;
+        let exchange = time::timeout(self.timeout, node.exchange(body, id, context)).await;
         let exchange = exchange.unwrap_or_else(|_| {
             let detail = format!("no response within {} s", self.timeout.as_secs_f32());
             Err(UpstreamError { fault: UpstreamErrorKind::Silence, detail, retry_after: None })
@@ -304,10 +306,11 @@ impl UpstreamNode {
         &self,
         body: &Bytes,
         id: &RequestId,
+        context: &RequestContext,
     ) -> Result<UpstreamResponse, UpstreamError> {
         let failed =
             |fault, detail: String, retry_after| Err(UpstreamError { fault, detail, retry_after });
-        let headers = RequestContext::current().into_iter().flat_map(|it| it.headers()).collect();
+        let headers = context.headers().collect();
         let mut response = match self.client.post(body.clone(), headers).await {
             Ok(response) => response,
             Err(error) => return failed(UpstreamErrorKind::Connection, error.detail, None),

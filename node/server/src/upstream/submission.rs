@@ -8,6 +8,7 @@
 //! transaction is in no block here. One that was refused in a block is sent as if it was in none.
 
 use alloc::sync::Arc;
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::collections::HashMap;
@@ -38,12 +39,11 @@ use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
 use super::submission_response::{Meaning, SubmissionResponse};
 use super::submission_responses::{OwnChain, SubmissionResponses};
-use crate::block_rows;
-use crate::compact_status::Include;
-use crate::http::{BodyPermit, CURRENT, RequestContext};
+use crate::http::BodyPermit;
 use crate::metrics::{MethodLabel, family, sample};
-use crate::service::Service;
-use crate::waiting::{self, Answer, WaitOptions, Waited};
+use crate::queries::waiting::{self, Answer, WaitOptions, Waited};
+use crate::queries::{Include, Queries, height_in_chain, requests};
+use crate::request_context::RequestContext;
 
 /// Maximum number of transactions that are sent at a time, each of up to 1.5 MiB
 const MAX_RUNNING: usize = 1024;
@@ -84,10 +84,10 @@ impl Upstreams {
     /// Answers a call that submits a transaction
     pub(super) async fn submit(
         self: &Arc<Self>,
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
         call: Call,
         submit: Submit,
-        options: WaitOptions,
+        options: WaitOptions<'_>,
     ) -> Answer {
         let (signed, wait_until) = match read(&call) {
             Ok(transaction) => transaction,
@@ -101,16 +101,18 @@ impl Upstreams {
         let transaction = TransactionRef::Signed(signed.clone());
         // One that is included is known, and so need not be sent.
         let wait_until = milestone.unwrap_or(Milestone::Included);
-        let state = service.respond_with_wait(status_call(&id, transaction, wait_until)).await;
+        let context = options.context;
+        let call = status_call(&id, transaction, wait_until);
+        let state = requests::evaluate_with_wait(queries, context.network, call).await;
         let label = MethodLabel::OTHER;
         let is_error = matches!(&state, RequestState::Ready(it) if is_error(it));
-        if !is_error && is_refused(service, hash).await {
-            let Some(progress) = self.start(service, signed.clone(), permit) else {
+        if !is_error && is_refused(queries, context.network, hash).await {
+            let Some(progress) = self.start(queries, context, signed.clone(), permit) else {
                 return too_many(&id);
             };
             let Some(milestone) = milestone else { return sent(&id, submit, hash) };
             let call = status_call(&id, TransactionRef::Signed(signed), milestone);
-            return after_refusal(service, call, hash, progress, options).await;
+            return after_refusal(queries, call, hash, progress, options).await;
         }
         let (pending, is_known) = match state {
             RequestState::Ready(response) if is_error => {
@@ -133,7 +135,7 @@ impl Upstreams {
                 self.submissions.ended(End::Known);
                 None
             }
-            false => match self.start(service, signed, permit) {
+            false => match self.start(queries, context, signed, permit) {
                 Some(progress) => Some(progress),
                 None => return too_many(&id),
             },
@@ -143,11 +145,11 @@ impl Upstreams {
         }
         let Some(mut progress) = progress else {
             let state = RequestState::Pending(pending);
-            return waiting::complete(service, label, state, options).await;
+            return waiting::complete(queries, label, state, options).await;
         };
         let Waited { response, retry_after } = tokio::select! {
             biased;
-            waited = waiting::wait(service, pending, options) => waited,
+            waited = waiting::wait(queries, pending, options) => waited,
             error = verdict(&mut progress) => return refused(&id, &error),
         };
         let error = response.outcomes.errors().next();
@@ -166,7 +168,8 @@ impl Upstreams {
     /// What comes of a transaction, which is sent unless it is already; `None` at the limit
     fn start(
         self: &Arc<Self>,
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
+        context: &RequestContext,
         signed: EncodedTransaction,
         permit: BodyPermit,
     ) -> Option<watch::Receiver<Progress>> {
@@ -181,14 +184,16 @@ impl Upstreams {
         let (sender, progress) = watch::channel(Progress::default());
         running.insert(hash, progress.clone());
         drop(running);
-        let (upstreams, service) = (Arc::clone(self), Arc::clone(service));
+        let (upstreams, queries) = (Arc::clone(self), Arc::clone(queries));
+        // The submission outlives the request, and is still part of it.
+        let context = context.clone();
         let submit = async move {
             let _counted = permit;
             let guard = Running { upstreams: &upstreams, hash };
             let end = tokio::select! {
-                end = upstreams.send(&service, &signed, &sender) => end,
-                end = wait(&service, signed.clone()) => end,
-                () = service.shutdown_signal() => End::GivenUp,
+                end = upstreams.send(&queries, &context, &signed, &sender) => end,
+                end = wait(&queries, &context, signed.clone()) => end,
+                () = queries.chain.shutdown_signal() => End::GivenUp,
             };
             if matches!(end, End::Included) {
                 sender.send_modify(|progress| progress.replies = None);
@@ -196,18 +201,15 @@ impl Upstreams {
             upstreams.submissions.ended(end);
             drop(guard);
         };
-        // The submission outlives the request, and is still part of it.
-        match RequestContext::current() {
-            Some(context) => tokio::spawn(CURRENT.scope(context, submit)),
-            None => tokio::spawn(submit),
-        };
+        tokio::spawn(submit);
         Some(progress)
     }
 
     /// Sends a transaction to the upstreams until they refuse it together
     async fn send(
         &self,
-        service: &Arc<Service>,
+        queries: &Arc<Queries>,
+        context: &RequestContext,
         signed: &EncodedTransaction,
         progress: &watch::Sender<Progress>,
     ) -> End {
@@ -218,7 +220,7 @@ impl Upstreams {
             call::request(&RequestId::default(), "send_tx", &params)
         };
         let base = signed.decode().transaction().block_hash;
-        let (start, mut head) = (Instant::now(), service.head());
+        let (start, mut head) = (Instant::now(), queries.chain.head());
         let mut own = OwnChain::default();
         let mut replies = SubmissionResponses::new(self.pool.len());
         let mut sent = FuturesUnordered::new();
@@ -226,7 +228,7 @@ impl Upstreams {
             let now = start.elapsed();
             while let Some(index) = replies.ask(now) {
                 let request = &request;
-                sent.push(async move { (index, self.send_to(index, request).await) });
+                sent.push(async move { (index, self.send_to(index, request, context).await) });
             }
             let text = replies.to_string();
             progress.send_if_modified(|progress| {
@@ -236,14 +238,14 @@ impl Upstreams {
             });
             own.head = *head.borrow_and_update();
             if !own.has_recent_base && replies.refusing_base().next().is_some() {
-                own.has_recent_base = is_recent(service, base).await;
+                own.has_recent_base = is_recent(queries, base).await;
             }
             for index in replies.refusing_base().filter(|_| own.has_recent_base) {
                 let text = "INVALID_TRANSACTION Expired, with a base block that is recent here";
                 self.pool.note_submission(index, Some((UpstreamErrorKind::Contradicted, text)));
             }
             if let Some(refusal) = replies.refusal(now, own) {
-                if is_in_a_block(service, signed.hash()).await {
+                if is_in_a_block(queries, context.network, signed.hash()).await {
                     return End::Included;
                 }
                 progress.send_modify(|progress| progress.verdict = refusal.error.clone());
@@ -252,7 +254,7 @@ impl Upstreams {
             let next = replies.next(now).map(|next| start + next);
             tokio::select! {
                 Some((index, reply)) = sent.next() => {
-                    replies.insert(index, reply, start.elapsed(), service.head_height());
+                    replies.insert(index, reply, start.elapsed(), queries.chain.head_height());
                 }
                 () = time::sleep_until(next.unwrap_or(start)), if next.is_some() => {}
                 Ok(()) = head.changed() => {}
@@ -261,9 +263,14 @@ impl Upstreams {
     }
 
     /// The reply of one upstream to a transaction; `None` if it could not be sent
-    async fn send_to(&self, index: usize, request: &Bytes) -> Option<SubmissionResponse> {
+    async fn send_to(
+        &self,
+        index: usize,
+        request: &Bytes,
+        context: &RequestContext,
+    ) -> Option<SubmissionResponse> {
         let id = RequestId::default();
-        let exchange = match self.pool.exchange_with(index, request, &id).await {
+        let exchange = match self.pool.exchange_with(index, request, &id, context).await {
             Ok(exchange) => exchange,
             Err(failure) => return SubmissionResponse::of_failure(&failure),
         };
@@ -370,16 +377,17 @@ fn is_error(response: &Response) -> bool {
 /// Answers a call about a transaction that was refused here, and is sent again: when it is
 /// executed, or at the deadline with the refusal
 async fn after_refusal(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     call: MethodCall,
     hash: CryptoHash,
     mut progress: watch::Receiver<Progress>,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Answer {
-    let deadline = options.since + options.timeout.unwrap_or(service.wait_timeout);
+    let deadline = options.since + options.timeout.unwrap_or(queries.chain.waits.timeout);
+    let client = options.context.network;
     let call = tokio::select! {
         biased;
-        () = until_executed(service, hash) => call,
+        () = until_executed(queries, client, hash) => call,
         error = verdict(&mut progress) => return refused(&call.id, &error),
         () = time::sleep_until(deadline) => status_call(
             &call.id,
@@ -387,11 +395,11 @@ async fn after_refusal(
             Milestone::None,
         ),
     };
-    let state = match service.respond_with_wait(call).await {
+    let state = match requests::evaluate_with_wait(queries, client, call).await {
         RequestState::Ready(response) => RequestState::Ready(ResponseBody::Contiguous(response)),
         RequestState::Pending(pending) => RequestState::Pending(pending),
     };
-    waiting::complete(service, MethodLabel::OTHER, state, options).await
+    waiting::complete(queries, MethodLabel::OTHER, state, options).await
 }
 
 /// The `error` with which the upstreams refuse the transaction; never, if the sending ends without
@@ -412,16 +420,17 @@ fn too_many(id: &RequestId) -> Answer {
 }
 
 /// Whether a transaction was refused when it was included here, and not executed since
-async fn is_refused(service: &Arc<Service>, hash: CryptoHash) -> bool {
-    let status = service.compact_status(hash, Include::default(), ProofEnd::default()).await;
+async fn is_refused(queries: &Arc<Queries>, client: IpAddr, hash: CryptoHash) -> bool {
+    let (include, end) = (Include::default(), ProofEnd::default());
+    let status = queries.compact_status(client, hash, include, end).await;
     matches!(status, Ok((Some(summary), _)) if summary.is_refusal())
 }
 
 /// Returns once a transaction is not one that was refused
-async fn until_executed(service: &Arc<Service>, hash: CryptoHash) {
-    let mut head = service.head();
+async fn until_executed(queries: &Arc<Queries>, client: IpAddr, hash: CryptoHash) {
+    let mut head = queries.chain.head();
     head.mark_unchanged();
-    while is_refused(service, hash).await {
+    while is_refused(queries, client, hash).await {
         if head.changed().await.is_err() {
             core::future::pending::<()>().await;
         }
@@ -429,19 +438,24 @@ async fn until_executed(service: &Arc<Service>, hash: CryptoHash) {
 }
 
 /// Returns once a transaction is in a block here or can never be, or is not sent any more
-async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
+async fn wait(queries: &Arc<Queries>, context: &RequestContext, signed: EncodedTransaction) -> End {
+    let client = context.network;
     let deadline = Instant::now() + MAX_TIME;
-    if time::timeout_at(deadline, until_executed(service, signed.hash())).await.is_err() {
+    if time::timeout_at(deadline, until_executed(queries, client, signed.hash())).await.is_err() {
         return End::GivenUp;
     }
     let transaction = TransactionRef::Signed(signed);
     let call = status_call(&RequestId::default(), transaction, Milestone::Included);
-    let response = match service.respond_with_wait(call).await {
+    let response = match requests::evaluate_with_wait(queries, client, call).await {
         RequestState::Ready(response) => response,
         RequestState::Pending(pending) => {
-            let options =
-                WaitOptions { since: Instant::now(), timeout: Some(MAX_TIME), is_request: false };
-            waiting::wait(service, pending, options).await.response
+            let options = WaitOptions {
+                context,
+                since: Instant::now(),
+                timeout: Some(MAX_TIME),
+                is_request: false,
+            };
+            waiting::wait(queries, pending, options).await.response
         }
     };
     match response.outcomes.errors().next() {
@@ -459,19 +473,19 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
 }
 
 /// Whether a block is in the chain here, and a transaction with this base block not expired
-async fn is_recent(service: &Arc<Service>, base: CryptoHash) -> bool {
-    let query = move |service: &Service| {
-        let height = block_rows::height_in_chain(base, &service.store().snapshot()).ok()??;
-        let rules = TransactionRules::read(&service.config_blocking(base)?).ok()?;
-        Some(!rules.is_expired(height, service.head_height()))
+async fn is_recent(queries: &Arc<Queries>, base: CryptoHash) -> bool {
+    let query = move |queries: &Queries| {
+        let height = height_in_chain(base, &queries.chain.store().snapshot()).ok()??;
+        let rules = TransactionRules::read(&queries.chain.config(base)?).ok()?;
+        Some(!rules.is_expired(height, queries.chain.head_height()))
     };
-    service.run(false, query).await.flatten().unwrap_or(false)
+    queries.run(false, query).await.flatten().unwrap_or(false)
 }
 
-async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
+async fn is_in_a_block(queries: &Arc<Queries>, client: IpAddr, hash: CryptoHash) -> bool {
     let transaction = TransactionRef::Hash { hash, sender: None };
     let call = status_call(&RequestId::default(), transaction, Milestone::None);
-    let state = service.respond_with_wait(call).await;
+    let state = requests::evaluate_with_wait(queries, client, call).await;
     matches!(state, RequestState::Ready(response) if !is_error(&response))
-        && !is_refused(service, hash).await
+        && !is_refused(queries, client, hash).await
 }

@@ -10,11 +10,11 @@ extern crate alloc;
 
 mod chain;
 mod requests;
-#[path = "../../src/shared_endpoint.rs"]
+#[path = "../../src/waits/shared_endpoint.rs"]
 mod shared_endpoint;
 mod watches;
 #[expect(dead_code, reason = "nothing here counts what a watcher has not taken out")]
-#[path = "../../src/watching.rs"]
+#[path = "../../src/waits/watching.rs"]
 mod watching;
 
 mod sync {

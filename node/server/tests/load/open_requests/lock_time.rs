@@ -17,11 +17,11 @@ use milepost::storage::{Key, MemoryStorage, Row, Snapshot};
 use milepost_practice::{Practice, Settings};
 
 use crate::support::request;
-use crate::sync::{is_held, take_held};
+use crate::sync::{self, is_held, take_held};
 use shared_endpoint::SharedEndpoint;
 
 #[expect(dead_code, reason = "nothing here waits for a timeout")]
-#[path = "../../../src/shared_endpoint.rs"]
+#[path = "../../../src/waits/shared_endpoint.rs"]
 mod shared_endpoint;
 
 /// Number of threads that write responses

@@ -16,8 +16,8 @@ use milepost::import::ChainUpdate;
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::Observation;
 
+use super::sync::{Mutex, MutexGuard, Notify, PoisonError};
 use crate::query_error::QueryError;
-use crate::sync::{Mutex, MutexGuard, Notify, PoisonError};
 
 /// Number of transactions that are observed at a time, on one snapshot
 const BATCH: usize = 64;

@@ -1,4 +1,4 @@
-//! The service as the end of an import pipeline: what the steps of the pipeline do here.
+//! The chain as the end of an import pipeline: what the steps of the pipeline do here.
 //!
 //! Blocks are checked and read on one thread and committed on another, where the requests that wait
 //! for them are woken in the order of the blocks. Other writers of blocks wait until it ends.
@@ -13,14 +13,14 @@ use milepost::storage::{Batch, Storage as _};
 use milepost_feeds::ImportHost;
 use tracing::Span;
 
+use super::Chain;
 use crate::metrics::BlockStep;
-use crate::service::Service;
 use crate::store::{StoreSnapshot, StoreWriter};
 
-/// Imports messages of a type into the store of a service
-pub(crate) struct BlockImporter<'service, M, C, S> {
-    pub(crate) service: &'service Service,
-    pub(crate) writer: StoreWriter<'service>,
+/// Imports messages of a type into the store of a chain
+pub(crate) struct BlockImporter<'chain, M, C, S> {
+    pub(crate) chain: &'chain Chain,
+    pub(crate) writer: StoreWriter<'chain>,
     /// Called for each block after its commit
     pub(crate) committed: Mutex<C>,
     /// Called when no further message is taken
@@ -43,7 +43,7 @@ where
         Self: 'a;
 
     fn read(&self, message: &M) -> Result<BlockImport, Error> {
-        self.span.in_scope(|| self.service.read_block(message.as_ref()))
+        self.span.in_scope(|| self.chain.read_block(message.as_ref()))
     }
 
     fn snapshot(&self) -> Result<StoreSnapshot<'_>, Error> {
@@ -55,11 +55,11 @@ where
         let start = Instant::now();
         if !batch.is_empty() {
             self.writer.commit_shared(batch)?;
-            self.service.metrics.block_step(BlockStep::Commit, start.elapsed());
+            self.chain.metrics.block_step(BlockStep::Commit, start.elapsed());
         }
         let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
         for (message, summary) in &blocks {
-            self.service.block_committed(summary);
+            self.chain.block_committed(summary);
             committed(message, summary);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The id of a request, and the trace that it is part of.
+//! Who sent a request, the id of the request, and the trace that it is part of.
 //!
 //! A request may bring both: `x-request-id`, and `traceparent` of the W3C recommendation Trace
 //! Context. The response has the same id, or a new one, and the trace with a span of this server;
@@ -8,6 +8,7 @@
 
 use core::fmt;
 use core::hash::BuildHasher as _;
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::hash::RandomState;
 use std::sync::OnceLock;
@@ -26,39 +27,31 @@ const MAX_ID_BYTES: usize = 128;
 /// `00-`, the trace, `-`, the span, `-`, the flags
 const TRACEPARENT_BYTES: usize = 55;
 
-tokio::task_local! {
-    /// The request that the current task answers
-    pub(crate) static CURRENT: RequestContext;
-}
-
-/// What identifies a request
+/// What identifies a request and its sender
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
+    /// The address of the client, with its network
+    pub(crate) network: IpAddr,
     id: HeaderValue,
     traceparent: Option<HeaderValue>,
 }
 
 impl RequestContext {
-    /// That of a request with these headers
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    /// That of a request with these headers, from an address of this network
+    pub(crate) fn of(headers: &HeaderMap, network: IpAddr) -> Self {
         let id = headers.get(REQUEST_ID).filter(|id| is_id(id.as_bytes()));
         let id = id.map(own_value);
         let traceparent = headers.get(TRACEPARENT).and_then(|text| span_of(text.as_bytes()));
-        Self { id: id.unwrap_or_else(new_id), traceparent }
+        Self { network, id: id.unwrap_or_else(new_id), traceparent }
     }
 
     /// That of a message of the WebSocket which a request upgraded to, by the number of the message
-    pub(super) fn of_message(&self, number: u64) -> Self {
+    pub(crate) fn of_message(&self, number: u64) -> Self {
         let id = [self.id.as_bytes(), b"/", number.to_string().as_bytes()].concat();
         // An id with a slash and digits is a value too.
         let id = HeaderValue::try_from(id).unwrap_or_else(|_| self.id.clone());
         let traceparent = self.traceparent.as_ref().and_then(|text| span_of(text.as_bytes()));
-        Self { id, traceparent }
-    }
-
-    /// That of the request that this task answers, if it answers one
-    pub(crate) fn current() -> Option<Self> {
-        CURRENT.try_with(Self::clone).ok()
+        Self { network: self.network, id, traceparent }
     }
 
     /// The headers of the response, and of requests that are made for it
@@ -68,7 +61,7 @@ impl RequestContext {
     }
 
     /// The span of what is logged about the request; none unless logs are JSON, since it costs time
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         if !log::is_json() {
             return Span::none();
         }
@@ -82,7 +75,7 @@ impl RequestContext {
 }
 
 /// A copy of a header's value; a clone keeps the whole head, which may have 16 KiB
-pub(super) fn own_value(value: &HeaderValue) -> HeaderValue {
+pub(crate) fn own_value(value: &HeaderValue) -> HeaderValue {
     // What was a value once is one.
     HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -140,13 +133,15 @@ impl fmt::Display for Hex {
 
 #[cfg(test)]
 mod tests {
+    use core::net::Ipv4Addr;
+
     use super::*;
 
     const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     fn headers_of(sent: &[(HeaderName, &str)]) -> HeaderMap {
         let sent = sent.iter().cloned().map(|(name, value)| (name, value.parse().unwrap()));
-        RequestContext::of(&sent.collect()).headers().collect()
+        RequestContext::of(&sent.collect(), Ipv4Addr::LOCALHOST.into()).headers().collect()
     }
 
     #[test]

@@ -2,23 +2,23 @@
 
 use alloc::sync::Arc;
 
-use crate::service::Service;
+use super::Queries;
 
 /// Observes transactions and publishes their states, until the service shuts down
-pub(crate) async fn run(service: Arc<Service>) {
-    let watching = &service.watching;
-    while !service.is_shut_down() {
+pub(crate) async fn run(queries: Arc<Queries>) {
+    let watching = &queries.chain.waits.watching;
+    while !queries.chain.is_shut_down() {
         let transactions = watching.poll_observations();
         if transactions.is_empty() {
             tokio::select! {
                 biased;
                 // A notification since the poll is stored, so it is not missed.
                 () = watching.work.notified() => {}
-                () = service.shutdown_signal() => break,
+                () = queries.chain.shutdown_signal() => break,
             }
             continue;
         }
-        let observed = service.observe_at(transactions).await;
+        let observed = queries.observe_at(transactions).await;
         watching.publish(observed);
     }
     watching.close();

@@ -13,8 +13,8 @@ use milepost::storage::{Key, Row, Snapshot as _, Table};
 use milepost::{Error, ErrorKind};
 use tracing::{info, warn};
 
+use super::Chain;
 use crate::json_scan;
-use crate::service::Service;
 
 /// Rows that are read at a time, some 30 kB each
 const PAGE: usize = 16;
@@ -26,7 +26,7 @@ const PAGE: usize = 16;
 /// # Errors
 ///
 /// Those of the archive and of the store, and a configuration of another network.
-pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Error> {
+pub(super) fn import(chain: &Chain, archive: &impl Archive) -> Result<(), Error> {
     let (mut count, mut rows): (u64, Vec<(Key, Row)>) = (0, Vec::new());
     loop {
         let after = rows.last().map(|(key, _)| *key);
@@ -43,10 +43,10 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
             };
             let (scope, text) = config(key, row)?;
             let stored = Key::new(Table::Configs, key.bytes_in_table());
-            let read = |key| service.store().snapshot().get(&key);
+            let read = |key| chain.store().snapshot().get(&key);
             let is_stored = stored.map(read).transpose()?.flatten().is_some();
             if !is_stored {
-                let put = service.put_config(scope, text);
+                let put = chain.put_config(scope, text);
                 put.map_err(|error| error.at(format!("{key:?}")))?;
                 count += 1;
             }
@@ -61,7 +61,7 @@ pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Er
 /// `chain_id` of the first configuration; `None` if there is none
 ///
 /// All are read, so that a damaged one is found before anything is written.
-pub(crate) fn chain_id(archive: &impl Archive) -> Result<Option<String>, Error> {
+pub(crate) fn archived_chain_id(archive: &impl Archive) -> Result<Option<String>, Error> {
     let (mut chain_id, mut rows): (_, Vec<(Key, Row)>) = (None, Vec::new());
     loop {
         let after = rows.last().map(|(key, _)| *key);
@@ -111,32 +111,32 @@ mod tests {
     use milepost_practice::{Practice, Settings};
 
     use crate::archive::test_archive::TestArchive;
-    use crate::archive::{ArchiveOptions, Exporter, Lookups};
-    use crate::service::Service;
+    use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
+    use crate::chain::{Chain, Exporter};
     use crate::store::Store;
     use crate::value_parsers::StoreLocation;
 
-    fn server(archive: &Arc<TestArchive>, writes: bool) -> (Service, Arc<Exporter>) {
+    fn server(archive: &Arc<TestArchive>, writes: bool) -> (Chain, Arc<Exporter>) {
         let options = ArchiveOptions { writes, max_blocks: 1_000, until: None, kept_heights: None };
-        let shared: super::super::SharedArchive = Arc::<TestArchive>::clone(archive);
+        let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
         let lookups = Lookups::new(shared, NonZero::<u32>::MAX);
         let exporter = Arc::new(Exporter::new(lookups, options));
         let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
         let store = Store::open(&StoreLocation::Memory).unwrap();
-        let service = Service::new(Engine::default(), store, settings, WaitConfig::default());
-        (service.with_archive(Some(Arc::clone(&exporter))), exporter)
+        let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
+        (chain.with_archive(Some(Arc::clone(&exporter))), exporter)
     }
 
     #[test]
     fn a_new_server_knows_what_was_in_force_at_archived_blocks() {
         let archive = TestArchive::new();
         let (first, exporter) = server(&archive, true);
-        let mut chain = Practice::new(Settings::demo(3));
-        let genesis = chain.settings().genesis_height;
-        let boundaries: Vec<String> = chain.settings().boundary_accounts().collect();
+        let mut practice = Practice::new(Settings::demo(3));
+        let genesis = practice.settings().genesis_height;
+        let boundaries: Vec<String> = practice.settings().boundary_accounts().collect();
         let boundaries: Vec<&str> = boundaries.iter().map(String::as_str).collect();
         let config = |version| protocol_config("practice", genesis, version, &boundaries);
-        let messages: Vec<_> = (0..60).map(|_| chain.next_message()).collect();
+        let messages: Vec<_> = (0..60).map(|_| practice.next_message()).collect();
         let changed = messages[30].height;
         for (height, version) in [(genesis, 82), (changed, 83)] {
             first.put_config(height, &config(version)).unwrap();

@@ -14,8 +14,8 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{BlockPoint, Snapshot};
 use serde_json::{Value, json};
 
-use crate::block_rows;
-use crate::newest_transactions::newest_transactions;
+use super::block_rows;
+use super::newest_transactions::newest_transactions;
 
 /// Number of transactions that are listed
 const LISTED: usize = 24;

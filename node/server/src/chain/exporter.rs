@@ -14,8 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{
-    Archive as _, ArchiveLookup, ArchiveWrite, ArchivedBlock, HeightRanges, Removal, WriterId,
-    WriterProgress, for_each_row,
+    Archive as _, ArchiveLookup, ArchivedBlock, HeightRanges, Removal, WriterId, WriterProgress,
+    for_each_row,
 };
 use milepost::endpoint::{ArchiveExporter, ArchiveStatus, ExportAnswer, ExportStep};
 use milepost::import::{ArchiveFloor, ImportSettings};
@@ -24,9 +24,9 @@ use milepost::storage::{Key, Table};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{ArchiveOptions, Forgotten, Lookups, configs, forgotten_heights};
+use super::{Chain, archived_configs};
+use crate::archive::{ArchiveOptions, Forgotten, Lookups, forgotten_heights};
 use crate::metrics::{family, sample};
-use crate::service::Service;
 
 /// How often the progress of all writers is read, by a server that writes and by one that does not
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ const COMPARED_HEIGHTS: usize = 100;
 /// Pages of rows that are read in a step to remove what is not kept, some 0.2 s
 const PAGES_PER_STEP: usize = 64;
 
-/// The archive of a service
+/// The archive behind the store of a chain
 pub(crate) struct Exporter {
     pub(crate) lookups: Lookups,
     options: ArchiveOptions,
@@ -142,13 +142,13 @@ impl Exporter {
     /// for it; blocks the thread
     ///
     /// Called before a block is read, so those that were read before come in addition.
-    pub(crate) fn wait_until_written(&self, service: &Service) {
+    pub(crate) fn wait_until_written(&self, chain: &Chain) {
         let max_blocks = self.options.max_blocks;
         let mut is_logged = false;
         let mut since = self.failing_since();
         while let Some(height) = *since
-            && service.head_height() >= height.saturating_add(max_blocks)
-            && !service.is_shut_down()
+            && chain.head_height() >= height.saturating_add(max_blocks)
+            && !chain.is_shut_down()
         {
             if !is_logged {
                 warn!(
@@ -173,9 +173,9 @@ impl Exporter {
     }
 
     /// Notes that an export failed
-    fn note_failure(&self, service: &Service) {
+    fn note_failure(&self, chain: &Chain) {
         self.failures.fetch_add(1, Relaxed);
-        self.failing_since().get_or_insert_with(|| service.head_height());
+        self.failing_since().get_or_insert_with(|| chain.head_height());
     }
 
     /// Notes that an export did not fail
@@ -249,34 +249,34 @@ impl Exporter {
 
     /// Finds out what the archive has before anything is exported, so that the first import may
     /// forget what is archived; blocks the thread
-    pub(crate) fn begin(&self, service: &Service) -> Result<(), Error> {
-        self.export(service, false).map(drop)
+    pub(crate) fn begin(&self, chain: &Chain) -> Result<(), Error> {
+        self.export(chain, false).map(drop)
     }
 
     /// Exports what became final, and finds out what may be forgotten; blocks the thread
     ///
     /// Returns whether there will never be more to export.
-    pub(crate) fn step(&self, service: &Service) -> Result<bool, Error> {
-        self.export(service, true)
+    pub(crate) fn step(&self, chain: &Chain) -> Result<bool, Error> {
+        self.export(chain, true)
     }
 
-    fn export(&self, service: &Service, writes: bool) -> Result<bool, Error> {
+    fn export(&self, chain: &Chain, writes: bool) -> Result<bool, Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.has_configs.load(Relaxed) {
-            self.lookups.all().try_for_each(|archive| configs::import(service, archive))?;
-            self.warn_of_missing(service)?;
+            self.lookups.all().try_for_each(|archive| archived_configs::import(chain, archive))?;
+            self.warn_of_missing(chain)?;
             self.has_configs.store(true, Relaxed);
         }
-        let chain = service.chain_status_blocking()?;
+        let in_store = chain.status()?;
         let not_kept = self
             .options
             .kept_heights
-            .zip(chain.last_final)
+            .zip(in_store.last_final)
             .map_or(0, |(kept, last)| last.height.saturating_sub(kept.get() - 1));
         state.exporter.keep_from(not_kept);
         let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
         let is_due = state.progress_read.is_none_or(|read| read.elapsed() >= interval);
-        let exported = self.run(service, &mut state.exporter, is_due, writes);
+        let exported = self.run(chain, &mut state.exporter, is_due, writes);
         if is_due && exported.is_ok() {
             state.progress_read = Some(Instant::now());
         }
@@ -290,8 +290,8 @@ impl Exporter {
             *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
         }
         let is_complete = exported?;
-        if let Some(earliest) = chain.earliest {
-            forgotten_heights::remember(service.store(), &union.heights, earliest.height)?;
+        if let Some(earliest) = in_store.earliest {
+            forgotten_heights::remember(chain.store(), &union.heights, earliest.height)?;
         }
         if let Some(kept) = self.options.kept_heights {
             self.remove_old(&mut state, not_kept, (kept.get() / REMOVAL_FRACTION).max(1))?;
@@ -302,7 +302,7 @@ impl Exporter {
     /// Does all steps of an export
     fn run(
         &self,
-        service: &Service,
+        chain: &Chain,
         exporter: &mut ArchiveExporter,
         reads_progress: bool,
         writes: bool,
@@ -317,12 +317,14 @@ impl Exporter {
             let is_write = matches!(step, ExportStep::Write(_));
             let answer = match step {
                 ExportStep::Done(result) => return result,
-                ExportStep::Export(_) if !writes || service.is_shut_down() => {
+                ExportStep::Export(_) if !writes || chain.is_shut_down() => {
                     Ok(ExportAnswer::Export(None))
                 }
-                ExportStep::Write(write) => self.write(&write),
+                ExportStep::Write(write) => {
+                    self.lookups.write(&write).map(|()| ExportAnswer::Written)
+                }
                 ExportStep::Scan { table, after } => self.scan(table, after.as_ref()),
-                step => step.run(&mut service.store(), self.lookups.archive()),
+                step => step.run(&mut chain.store(), self.lookups.archive()),
             };
             step = exporter.handle(answer);
             if is_write {
@@ -330,17 +332,6 @@ impl Exporter {
                 *self.status() = exporter.status();
             }
         }
-    }
-
-    /// Writes rows, and reads the transactions back
-    fn write(&self, write: &ArchiveWrite) -> Result<ExportAnswer, Error> {
-        let written = write.run(self.lookups.archive());
-        written.inspect_err(|error| self.lookups.conflicts.note(error))?;
-        self.lookups.forget_misses();
-        let keys = write.rows.iter().map(|(key, _)| *key);
-        let is_transaction = |key: &Key| key.table() == Table::ArchivedTransactions;
-        self.lookups.read_back(&keys.filter(is_transaction).collect::<Vec<_>>());
-        Ok(ExportAnswer::Written)
     }
 
     /// All rows of a table of this archive and the older ones, as one page
@@ -356,10 +347,10 @@ impl Exporter {
     }
 
     /// Warns of heights that the store has forgotten, and the archive too
-    fn warn_of_missing(&self, service: &Service) -> Result<(), Error> {
-        let Some(earliest) = service.chain_status_blocking()?.earliest else { return Ok(()) };
+    fn warn_of_missing(&self, chain: &Chain) -> Result<(), Error> {
+        let Some(earliest) = chain.status()?.earliest else { return Ok(()) };
         let archived = self.lookups.read_union()?.heights;
-        let forgotten = Forgotten::read(&service.store().snapshot(), earliest.height)?;
+        let forgotten = Forgotten::read(&chain.store().snapshot(), earliest.height)?;
         if let Some(forgotten) = forgotten {
             forgotten_heights::warn_of(&forgotten.missing(&archived));
         }
@@ -441,15 +432,15 @@ impl Exporter {
 }
 
 /// Exports after each commit, until nothing more is to be exported or the service shuts down
-pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>) {
-    let mut commits = service.commits();
+pub(crate) async fn run_exporter(chain: Arc<Chain>, exporter: Arc<Exporter>) {
+    let mut commits = chain.commits();
     let mut pause = MIN_PAUSE;
     let mut warned: Option<(String, Instant)> = None;
     loop {
         commits.borrow_and_update();
         let step = {
             let exporter = Arc::clone(&exporter);
-            service.spawn_blocking(move |service| exporter.step(service)).await
+            chain.spawn_blocking(move |chain| exporter.step(chain)).await
         };
         let failure = match step {
             Some(Ok(true)) => return,
@@ -458,7 +449,7 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
             None => Some("a defect of the server: the export panicked".to_owned()),
         };
         if let Some(text) = failure {
-            exporter.note_failure(&service);
+            exporter.note_failure(&chain);
             let is_new = warned.as_ref().is_none_or(|(warned, time)| {
                 *warned != text || time.elapsed() >= FAILURE_WARNING_INTERVAL
             });
@@ -467,7 +458,7 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
                 warned = Some((text, Instant::now()));
             }
             tokio::select! {
-                () = service.shutdown_signal() => return,
+                () = chain.shutdown_signal() => return,
                 () = tokio::time::sleep(pause) => {}
             }
             pause = (pause * 2).min(MAX_PAUSE);
@@ -476,7 +467,7 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
         exporter.note_success();
         (pause, warned) = (MIN_PAUSE, None);
         tokio::select! {
-            () = service.shutdown_signal() => return,
+            () = chain.shutdown_signal() => return,
             changed = commits.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(READER_INTERVAL) => {}
         }

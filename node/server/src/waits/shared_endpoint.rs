@@ -8,7 +8,7 @@
 
 use milepost::endpoint::{Endpoint, Evaluation, Output};
 
-use crate::sync::{Mutex, PoisonError};
+use super::sync::{Mutex, PoisonError};
 
 /// An [`Endpoint`] behind a lock, for requests that the host evaluates
 pub(crate) struct SharedEndpoint<T>(Mutex<Endpoint<T>>);

@@ -17,11 +17,13 @@ use milepost::waiting::RequestHandle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
-use crate::archive::Read;
+use super::requests::{self, ParsedRequest};
+use super::{Queries, Read};
+use crate::chain::Chain;
 use crate::metrics::{MethodLabel, WaitEnd};
-use crate::parsed_request::ParsedRequest;
 use crate::query_error::panic_response;
-use crate::service::{Responded, Service, Wakeup};
+use crate::request_context::RequestContext;
+use crate::waits::Wakeup;
 
 /// The response to a request body
 pub(crate) struct Answer {
@@ -132,9 +134,10 @@ impl Answer {
     }
 }
 
-/// How long a request waits
+/// Whose request it is, and how long it waits
 #[derive(Clone, Copy)]
-pub(crate) struct WaitOptions {
+pub(crate) struct WaitOptions<'context> {
+    pub(crate) context: &'context RequestContext,
     /// When it was received
     pub(crate) since: Instant,
     /// Time from then to its deadline; `None` for that of the service
@@ -146,28 +149,29 @@ pub(crate) struct WaitOptions {
 /// Answers a request: immediately, when its milestone is reached, at its deadline, or when the
 /// service shuts down
 pub(crate) async fn respond(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     parsed: ParsedRequest,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Answer {
     let label = parsed.label;
-    let Responded { state, retry_after } = service.respond(parsed).await;
-    let answer = complete(service, label, state, options).await;
+    let client = options.context.network;
+    let Read { output, retry_after } = requests::evaluate(queries, client, parsed).await;
+    let answer = complete(queries, label, output, options).await;
     Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
 }
 
 /// The answer to a request that was evaluated, after its wait if it has to wait
 pub(crate) async fn complete(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     label: MethodLabel,
     state: RequestState<ResponseBody>,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Answer {
     match state {
         RequestState::Ready(body) => Answer::new(label, body),
         // Boxed, so that requests which do not wait have a smaller future.
         RequestState::Pending(pending) => {
-            let waited = Box::pin(wait(service, pending, options)).await;
+            let waited = Box::pin(wait(queries, pending, options)).await;
             let Waited { response, retry_after } = waited;
             Answer { retry_after, ..Answer::new(label, ResponseBody::Contiguous(response)) }
         }
@@ -188,18 +192,19 @@ pub(crate) fn unavailable(label: MethodLabel, id: &RequestId, message: String) -
 
 /// Waits until a pending request has a response
 pub(crate) async fn wait(
-    service: &Arc<Service>,
+    queries: &Arc<Queries>,
     pending: PendingRequest,
-    options: WaitOptions,
+    options: WaitOptions<'_>,
 ) -> Waited {
-    let (mut entry, mut woken) = Entry::new(service, pending, options);
+    let (mut entry, mut woken) = Entry::new(&queries.chain, pending, options);
     loop {
         // The sender is dropped unused only with the entry, which is still there.
         let Ok(Wakeup { evaluation, commit }) = woken.await else {
             return Waited { response: panic_response(), retry_after: None };
         };
         let end_reason = evaluation.end_reason();
-        let Read { output, retry_after } = service.evaluate(evaluation).await;
+        let Read { output, retry_after } =
+            requests::evaluate_again(queries, options.context.network, evaluation).await;
         match output {
             RequestState::Ready(response) => {
                 entry.end = WaitEnd::of(end_reason);
@@ -214,8 +219,8 @@ pub(crate) async fn wait(
 }
 
 /// The entry of a request at the endpoint, which is removed when this is dropped
-struct Entry<'service> {
-    service: &'service Service,
+struct Entry<'chain> {
+    chain: &'chain Chain,
     handle: RequestHandle,
     is_request: bool,
     /// Whether the request is counted as waiting
@@ -223,22 +228,22 @@ struct Entry<'service> {
     end: WaitEnd,
 }
 
-impl<'service> Entry<'service> {
+impl<'chain> Entry<'chain> {
     /// Hands in a request; the receiver resolves when it is to be evaluated again
     fn new(
-        service: &'service Service,
+        chain: &'chain Chain,
         pending: PendingRequest,
-        options: WaitOptions,
+        options: WaitOptions<'_>,
     ) -> (Self, oneshot::Receiver<Wakeup>) {
         let (sender, woken) = oneshot::channel();
-        let received = service.time_of(options.since);
+        let received = chain.waits.time_of(options.since);
         // At most a year of milliseconds, which fits.
         let timeout = options.timeout.map(|timeout| timeout.as_millis() as u64);
-        let (handle, woken_count) = service.call_endpoint(None, |endpoint| {
-            endpoint.handle_pending(received, pending, timeout, sender)
-        });
+        let (handle, woken_count) = chain
+            .waits
+            .call(None, |endpoint| endpoint.handle_pending(received, pending, timeout, sender));
         let (is_request, end) = (options.is_request, WaitEnd::Disconnected);
-        let mut entry = Self { service, handle, is_request, has_waited: false, end };
+        let mut entry = Self { chain, handle, is_request, has_waited: false, end };
         entry.count(woken_count);
         (entry, woken)
     }
@@ -247,7 +252,7 @@ impl<'service> Entry<'service> {
     fn wait_again(&mut self, pending: PendingRequest) -> oneshot::Receiver<Wakeup> {
         let (sender, woken) = oneshot::channel();
         let state = RequestState::Pending(pending);
-        let ((), woken_count) = self.service.call_endpoint(None, |endpoint| {
+        let ((), woken_count) = self.chain.waits.call(None, |endpoint| {
             endpoint.handle_evaluation(self.handle, state, sender);
         });
         self.count(woken_count);
@@ -257,36 +262,36 @@ impl<'service> Entry<'service> {
     /// Counts the request as waiting, unless it was woken at once
     fn count(&mut self, woken_count: usize) {
         if self.is_request && woken_count == 0 && !mem::replace(&mut self.has_waited, true) {
-            self.service.metrics.wait_started();
+            self.chain.metrics.wait_started();
         }
     }
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.service.call_endpoint(None, |endpoint| endpoint.cancel(self.handle));
+        self.chain.waits.call(None, |endpoint| endpoint.cancel(self.handle));
         if self.has_waited {
-            self.service.metrics.wait_ended(self.end);
+            self.chain.metrics.wait_ended(self.end);
         }
     }
 }
 
 /// Wakes expired requests, until the service shuts down
-pub(crate) async fn run_timeouts(service: Arc<Service>) {
+pub(crate) async fn run_timeouts(chain: Arc<Chain>) {
     loop {
-        let next = service.next_timeout();
+        let next = chain.waits.next_timeout();
         let timeout = async {
             match next {
-                Some(at) => time::sleep_until(service.start + Duration::from_millis(at)).await,
+                Some(at) => time::sleep_until(chain.waits.start + Duration::from_millis(at)).await,
                 None => core::future::pending().await,
             }
         };
         tokio::select! {
             biased;
-            () = timeout => service.handle_timeout(),
+            () = timeout => chain.waits.handle_timeout(),
             // A notification since `next_timeout` was read is stored, so it is not missed.
-            () = service.earlier_timeout.notified() => {}
-            () = service.shutdown_signal() => return,
+            () = chain.waits.earlier_timeout.notified() => {}
+            () = chain.shutdown_signal() => return,
         }
     }
 }

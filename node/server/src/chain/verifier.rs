@@ -17,7 +17,7 @@ use tracing::warn;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::Metrics;
 
-/// The check of the blocks of a service
+/// The check of the blocks of a chain
 #[derive(Default)]
 pub(crate) struct BlockVerifier {
     mode: VerifyMode,
