@@ -15,11 +15,13 @@ use core::mem;
 use std::sync::Mutex;
 
 use milepost::Error;
-use milepost::config::{BlockReference, ConfigQuery, ConfigResult, ConfigScope, TrackedShards};
+use milepost::config::{
+    BlockReference, ConfigQuery, ConfigResult, ConfigScope, Finality, TrackedShards,
+};
 use milepost::endpoint::{ChainStatus, Engine, WaitConfig};
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::storage::{ConfigRecord, Storage as _, run};
+use milepost::storage::{ConfigRecord, Snapshot, Storage as _, run};
 use milepost::views::TypeMismatches;
 use milepost_feeds::{ImportError, import_all};
 use tokio::sync::watch;
@@ -31,7 +33,8 @@ pub(crate) use archived_configs::archived_chain_id;
 pub(crate) use exporter::{ArchivedHeights, Exporter, run_exporter};
 pub(crate) use phase::Phase;
 
-use crate::logged_kinds::LoggedKinds;
+use crate::errors::LoggedKinds;
+use crate::json_scan;
 use crate::metrics::{BlockStep, Metrics};
 use crate::store::Store;
 use crate::waits::Waits;
@@ -283,4 +286,19 @@ impl Chain {
             warn!("{}: {first}; imported all the same", message());
         }
     }
+}
+
+/// The protocol version in force at the head; `None` without a block or a configuration
+///
+/// # Errors
+///
+/// The error of the store, or a corrupt row.
+pub(crate) fn protocol_version(snapshot: &impl Snapshot) -> Result<Option<u32>, Error> {
+    let head = BlockReference::Finality(Finality::Optimistic);
+    let ConfigResult::InForce(row) = run(&mut ConfigQuery::new(head), snapshot)? else {
+        return Ok(None);
+    };
+    let text = ConfigRecord::decode(&row)?.fragment;
+    // Reading from memory cannot fail.
+    Ok(json_scan::value_at(text, &["protocol_version"]).ok().flatten())
 }

@@ -4,6 +4,8 @@
 //! names prove nothing and a parent must precede its child. A feed stops at the first error, which
 //! names the file; the blocks before it stay imported.
 
+mod demo_index;
+pub(crate) mod duration_text;
 mod files;
 mod json_array;
 mod lake;
@@ -12,6 +14,8 @@ mod object_store;
 mod paths;
 mod practice;
 mod progress;
+pub(crate) mod served;
+pub(crate) mod status;
 
 use core::fmt;
 use std::path::{Path, PathBuf};
@@ -20,13 +24,17 @@ use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
 use crate::chain::Chain;
-use crate::failure::Failure;
+use crate::errors::Failure;
 use crate::json_scan;
+pub(crate) use demo_index::DemoIndex;
+use demo_index::{DemoTransaction, respond_at};
 use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
 pub(crate) use practice::{PRACTICE, PRACTICE_SEED, PracticeFeed};
 pub(crate) use progress::Progress;
+pub(crate) use served::ServedFeed;
+pub(crate) use status::FeedStatus;
 
 /// What a feed imported
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

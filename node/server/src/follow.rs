@@ -6,6 +6,9 @@
 //! sentence: feeds of another chain, feeds that refuse this client at the first start, a block that
 //! cannot be stored.
 
+mod epoch_configs;
+mod log;
+
 use alloc::sync::Arc;
 use core::hash::BuildHasher as _;
 use core::iter;
@@ -33,15 +36,15 @@ use tracing::{Instrument as _, Span, error, info, warn};
 
 use crate::chain::Chain;
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
-use crate::epoch_configs::{ConfigNodes, EpochStart};
-use crate::failure::Failure;
+use crate::errors::Failure;
+use crate::errors::QueryError;
 use crate::feed::Progress;
-use crate::feed_log::FeedLog;
-use crate::feed_status::{FeedSource, FeedStatus};
+use crate::feed::ServedFeed;
+use crate::feed::status::{FeedSource, FeedStatus};
+use crate::follow::epoch_configs::{ConfigNodes, EpochStart};
+use crate::follow::log::FeedLog;
 use crate::json_scan;
 use crate::metrics::BlockStep;
-use crate::query_error::QueryError;
-use crate::served_feed::ServedFeed;
 use crate::upstream::{self, Upstreams};
 
 /// The variable that holds the token of a feed

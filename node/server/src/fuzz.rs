@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 use tokio::{join, time};
 
 use crate::chain::Chain;
-use crate::feed_status::FeedStatus;
+use crate::feed::FeedStatus;
+use crate::feed::ServedFeed;
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::queries::{Queries, observing, waiting};
-use crate::served_feed::ServedFeed;
 use crate::store::Store;
 
 /// Bytes on the way between client and server

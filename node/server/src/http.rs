@@ -74,8 +74,8 @@ pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;
 
-use crate::demo_index::DemoIndex;
-use crate::feed_status::FeedStatus;
+use crate::feed::DemoIndex;
+use crate::feed::FeedStatus;
 use crate::queries::Queries;
 use crate::upstream::Upstreams;
 use client::{AddressLimit, Client, CountedConnection};

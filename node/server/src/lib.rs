@@ -15,49 +15,28 @@ mod chain;
 mod cli;
 mod client;
 mod conformance;
-mod demo_index;
-mod disk_room;
-mod duration_text;
-mod epoch_configs;
-mod failed_requests;
-mod failure;
+mod errors;
 mod feed;
-mod feed_log;
-mod feed_status;
-mod file_limit;
-mod finality;
 mod follow;
 #[cfg(any(test, feature = "internal-fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod generated;
 mod http;
-mod io_budget;
 mod json_scan;
 mod large_buffers;
 mod log;
-mod logged_kinds;
 mod metrics;
-mod process_metrics;
 mod queries;
 mod query_commands;
-mod query_error;
 mod receipt_tree;
 mod request_context;
 mod serve;
-mod serve_options;
-mod served_feed;
 mod settings;
 #[cfg(test)]
 mod simulation;
-mod start_contents;
-mod start_lines;
-mod start_losses;
-mod start_table;
 mod store;
 mod store_commands;
-mod store_verification;
-mod stored_chain;
 mod upstream;
 mod value_parsers;
 mod waits;
@@ -74,7 +53,7 @@ use {tikv_jemalloc_ctl as _, tikv_jemallocator as _};
 use tracing::warn;
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
-use failure::Failure;
+use errors::Failure;
 use settings::Arguments;
 
 /// Runs the program with the arguments and the environment of this process
@@ -84,7 +63,7 @@ use settings::Arguments;
 /// command failed; 3 the server or an import failed because its store or archive is lost or
 /// damaged.
 pub fn main() -> ExitCode {
-    process_metrics::note_start();
+    metrics::process::note_start();
     let variable = |name: &str| env::var_os(name);
     let arguments = Arguments::read(env::args_os().collect(), &variable);
     let arguments = match arguments {

@@ -3,6 +3,8 @@
 //! Counting is one atomic addition. Label values are closed sets: text of a client never becomes a
 //! label, so clients cannot create time series.
 
+pub(crate) mod process;
+
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt::Write as _;

@@ -31,10 +31,9 @@ pub(crate) use receipt_origin::FoundReceipt;
 pub(crate) use requests::ParsedRequest;
 
 use crate::archive::{self, AccessState, ServiceSnapshot};
-use crate::chain::Chain;
-use crate::epoch_configs;
-use crate::failed_requests::FailedRequests;
-use crate::query_error::QueryError;
+use crate::chain::{self, Chain};
+use crate::errors::FailedRequests;
+use crate::errors::QueryError;
 use compact_status::compact_with;
 use recent::RecentTransactions;
 
@@ -65,8 +64,7 @@ impl Queries {
 
     /// The protocol version in force at the head; `None` without a block or a configuration
     pub(crate) async fn protocol_version(self: &Arc<Self>) -> Result<Option<u32>, QueryError> {
-        let query =
-            |queries: &Self| epoch_configs::protocol_version(&queries.chain.store().snapshot());
+        let query = |queries: &Self| chain::protocol_version(&queries.chain.store().snapshot());
         self.record_failure(QueryError::result_of(self.run(false, query).await))
     }
 

@@ -5,6 +5,15 @@
 //! both commands alike, `serve` after the time of `--drain`: the current block is completed,
 //! pending requests are answered, and the exit code is 0.
 
+mod contents;
+mod file_limit;
+mod lines;
+pub(crate) mod losses;
+pub(crate) mod options;
+mod stored_chain;
+pub(crate) mod table;
+mod verification;
+
 use alloc::sync::Arc;
 use core::fmt::Display;
 use core::hash::BuildHasher as _;
@@ -28,21 +37,22 @@ use tracing::{error, info, warn};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{Chain, Exporter, Phase, run_exporter};
 use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
-use crate::demo_index::DemoIndex;
-use crate::failure::Failure;
+use crate::errors::Failure;
+use crate::feed::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
+use crate::http;
 use crate::log::print_line;
 use crate::queries::{Queries, observing, waiting};
-use crate::serve_options::{Checked, Live};
-use crate::start_lines::StartLines;
-use crate::start_table::Place;
+use crate::store::{finality, io_budget};
 #[cfg(unix)]
 use crate::store_commands::serve_backups;
-use crate::store_verification::verify_store;
-use crate::stored_chain::{NewBlocks, Places, StoredChain};
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, finality, http, io_budget, start_losses};
+use lines::StartLines;
+use options::{Checked, Live};
+use stored_chain::{NewBlocks, Places, StoredChain};
+use table::Place;
+use verification::verify_store;
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -99,9 +109,9 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     };
     let mut stored = StoredChain::read(places);
     stored.check(NewBlocks::Files)?;
-    let losses = stored.accept()?;
+    let accepted = stored.accept()?;
     let store = stored.open_store()?;
-    start_losses::record(&store, &losses)?;
+    losses::record(&store, &accepted)?;
     let archive = stored.archives()?.pop().map(archive_beside);
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
@@ -139,11 +149,11 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         configs: args.feed.configs.clone(),
         accept_loss: args.loss.accept_loss,
     };
-    let (mut stored, losses) = spawn_blocking(move || {
+    let (mut stored, accepted) = spawn_blocking(move || {
         let mut stored = StoredChain::read(places);
         stored.check(new_blocks)?;
-        let losses = stored.accept()?;
-        Ok((stored, losses))
+        let accepted = stored.accept()?;
+        Ok((stored, accepted))
     })
     .await?;
     let max_connections = max_connections(args.max_connections);
@@ -153,7 +163,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         .with_max_batch(args.max_batch)
         .with_track_shards(args.feed.track_shards);
     let store = stored.open_store()?;
-    start_losses::record(&store, &losses)?;
+    losses::record(&store, &accepted)?;
     store.wait_for_room(true);
     let is_memory = args.store == StoreLocation::Memory;
     let engine = Engine::new(settings);

@@ -18,7 +18,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::{self, Cli};
 use crate::follow::TOKEN_VARIABLE;
 use crate::log::print_line;
-use crate::serve_options;
+use crate::serve::options as serve_options;
 
 /// The command whose options these are, which is run without a command as well
 const SERVE: &str = "serve";

@@ -4,6 +4,10 @@
 //! configurations at a time change it. The memory store blocks its readers only while a finished
 //! batch is applied, never while a block is checked. This module does not interpret rows.
 
+pub(crate) mod disk_room;
+pub(crate) mod finality;
+pub(crate) mod io_budget;
+
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -15,8 +19,7 @@ use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
 use tracing::{info, warn};
 
-use crate::disk_room;
-use crate::io_budget::{IoBudget, IoPermit};
+use crate::store::io_budget::{IoBudget, IoPermit};
 use crate::value_parsers::StoreLocation;
 
 /// How often it is looked whether there is room on a disk that was full

@@ -27,9 +27,9 @@ use serde_json::{Map, Value, json};
 pub(crate) use backup::serve as serve_backups;
 pub(crate) use check::{Problems, check_row};
 
-use crate::epoch_configs;
+use crate::chain;
 use crate::log::print_line;
-use crate::start_losses::{self, AcceptedLoss};
+use crate::serve::losses::{self, AcceptedLoss};
 use crate::value_parsers;
 
 /// What `milepost store` does
@@ -111,8 +111,8 @@ fn info(path: &Path) -> Result<Info, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
     // A configuration that is damaged hides nothing else.
-    let protocol_version = epoch_configs::protocol_version(&snapshot).ok().flatten();
-    let losses = start_losses::read(&snapshot).map_err(|error| error.to_string())?;
+    let protocol_version = chain::protocol_version(&snapshot).ok().flatten();
+    let losses = losses::read(&snapshot).map_err(|error| error.to_string())?;
     let table = |table| {
         let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
         Ok(TableInfo { table, version, size })

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use milepost::{Error, ErrorKind};
 use tracing::error;
 
-use crate::logged_kinds::LoggedKinds;
+use crate::errors::LoggedKinds;
 use crate::metrics::{family, sample};
 
 /// The conflicts that reads and puts have met

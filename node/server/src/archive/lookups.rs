@@ -25,7 +25,7 @@ use tracing::debug;
 
 use super::conflicts::Conflicts;
 use super::{SharedArchive, read_each};
-use crate::failed_requests::ARCHIVE_FAILED;
+use crate::errors::ARCHIVE_FAILED;
 use crate::metrics::{family, sample};
 
 /// Maximum number of threads that wait for the archive; further reads wait without a thread

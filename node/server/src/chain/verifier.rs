@@ -14,7 +14,7 @@ use milepost::import::{
 use milepost::proof::VerificationResult;
 use tracing::warn;
 
-use crate::logged_kinds::LoggedKinds;
+use crate::errors::LoggedKinds;
 use crate::metrics::Metrics;
 
 /// The check of the blocks of a chain

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::STORE;
 use crate::archive::{ArchiveLocation, ArchiveOptions};
-use crate::start_table::Place;
+use crate::serve::table::Place;
 use crate::value_parsers::{self, KeptHeights};
 
 /// Maximum number of blocks that a store keeps while its archive does not have them, by default

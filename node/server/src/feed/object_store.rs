@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{FeedSummary, HeightRange};
 use crate::chain::Chain;
-use crate::failure::Failure;
+use crate::errors::Failure;
 
 /// The address of a lake in an object store, if a path of the command line is one
 pub(super) fn address(path: &Path) -> Option<&str> {

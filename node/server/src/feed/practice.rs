@@ -12,9 +12,9 @@ use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use serde_json::json;
 use tracing::info;
 
+use super::{DemoTransaction, respond_at};
 use crate::chain::Chain;
-use crate::demo_index::{DemoTransaction, respond_at};
-use crate::failure::Failure;
+use crate::errors::Failure;
 use crate::json_scan;
 
 /// The name of the chain, and of its feed

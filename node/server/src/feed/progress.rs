@@ -11,7 +11,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::info;
 
-use crate::duration_text::duration_text;
+use crate::feed::duration_text::duration_text;
 
 /// Minimum time between two lines in a log
 const LOG_INTERVAL: Duration = Duration::from_secs(60);

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::query_string::QueryString;
 use super::route::{HttpResponse, failed, json_value, query_failed};
+use crate::errors::QueryError;
 use crate::queries::Queries;
-use crate::query_error::QueryError;
 
 /// Maximum number of hashes per request: each is a read of the store
 pub(super) const MAX_HASHES: usize = 100;

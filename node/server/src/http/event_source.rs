@@ -23,8 +23,8 @@ use tokio::time::{self, Sleep};
 
 use super::client::{AddressLimitError, AddressPermit, Client};
 use super::route::failed;
+use crate::errors::QueryError;
 use crate::queries::Queries;
-use crate::query_error::QueryError;
 use crate::waits::{Change, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone

@@ -17,7 +17,7 @@ use tokio::task;
 use super::base_path::BasePath;
 use super::response_body::HttpBody;
 use super::route::{HttpResponse, json_bytes, json_value};
-use crate::served_feed::{Message, Served, ServedFeed};
+use crate::feed::served::{Message, Served, ServedFeed};
 
 /// Whether a response may be compressed
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {

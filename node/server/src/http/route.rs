@@ -41,12 +41,12 @@ use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
 use super::{blocks, events, head, transaction, websocket};
 use crate::chain::Phase;
-use crate::demo_index::DemoIndex;
-use crate::feed_status::FeedStatus;
+use crate::errors::QueryError;
+use crate::feed::DemoIndex;
+use crate::feed::FeedStatus;
+use crate::metrics::process;
 use crate::metrics::{MethodLabel, family, sample};
-use crate::process_metrics;
 use crate::queries::Queries;
-use crate::query_error::QueryError;
 use crate::request_context::{RequestContext, own_value};
 use crate::upstream::Upstreams;
 
@@ -480,7 +480,7 @@ async fn metrics(context: &HttpContext) -> HttpResponse {
         upstreams.text(&mut text);
     }
     // Empty if it panicked, which is logged.
-    text += &task::spawn_blocking(process_metrics::text).await.unwrap_or_default();
+    text += &task::spawn_blocking(process::text).await.unwrap_or_default();
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::errors::{DEFECT, panic_response};
 use crate::http::RequestBody;
-use crate::query_error::{DEFECT, panic_response};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 

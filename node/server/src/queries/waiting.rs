@@ -20,8 +20,8 @@ use tokio::time::{self, Instant};
 use super::requests::{self, ParsedRequest};
 use super::{Queries, Read};
 use crate::chain::Chain;
+use crate::errors::panic_response;
 use crate::metrics::{MethodLabel, WaitEnd};
-use crate::query_error::panic_response;
 use crate::request_context::RequestContext;
 use crate::waits::Wakeup;
 

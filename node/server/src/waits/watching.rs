@@ -17,7 +17,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::Observation;
 
 use super::sync::{Mutex, MutexGuard, Notify, PoisonError};
-use crate::query_error::QueryError;
+use crate::errors::QueryError;
 
 /// Number of transactions that are observed at a time, on one snapshot
 const BATCH: usize = 64;

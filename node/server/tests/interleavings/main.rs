@@ -40,7 +40,7 @@ mod sync {
     }
 }
 
-mod query_error {
+mod errors {
     /// Here queries fail by the engine alone
     #[derive(Clone, Debug, Eq, PartialEq)]
     pub(crate) struct QueryError(milepost::Error);

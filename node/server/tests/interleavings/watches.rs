@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use milepost::endpoint::{Engine, WatchChange, WatchTarget};
 
 use crate::chain::{CHAIN, status};
-use crate::query_error::QueryError;
+use crate::errors::QueryError;
 use crate::sync::Notify;
 use crate::watching::{TooManyWatches, Watcher, Watching};
 use crate::{model, spawn};

@@ -6,12 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources, relative to the crate
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 5] = [
     "src/http",
     "src/upstream",
     "src/archive/lookups.rs",
-    "src/failed_requests.rs",
-    "src/query_error.rs",
+    "src/errors",
     "../../core/src/endpoint/end_reason.rs",
 ];
 /// How texts begin that no response has: headers, and errors of a connection

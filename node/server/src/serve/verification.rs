@@ -15,7 +15,7 @@ use tokio::task;
 use tracing::{error, info};
 
 use crate::chain::Chain;
-use crate::failure::Failure;
+use crate::errors::Failure;
 
 /// Bytes of rows that are read in a second in the background: 16 s for a GiB, and a fraction of
 /// what a disk reads

@@ -18,9 +18,9 @@ use tracing::warn;
 
 use crate::archive::{self, ArchiveLocation, Forgotten, SharedArchive};
 use crate::chain::archived_chain_id;
-use crate::disk_room::io_error_kind;
-use crate::failure::Failure;
-use crate::start_table::{Action, Place, State, action};
+use crate::errors::Failure;
+use crate::serve::table::{Action, Place, State, action};
+use crate::store::disk_room::io_error_kind;
 
 /// The content of one place
 #[derive(Clone, Debug, Eq, PartialEq)]

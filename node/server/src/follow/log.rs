@@ -12,7 +12,7 @@ use milepost_feeds::{ChangeReason, Event, Finality};
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
-use crate::duration_text::duration_text;
+use crate::feed::duration_text::duration_text;
 
 /// Number of failures before the first block after which the address may be wrong
 const MAX_FIRST_FAILURES: u32 = 3;

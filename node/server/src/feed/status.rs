@@ -12,8 +12,8 @@ use std::time::UNIX_EPOCH;
 use milepost::storage::BlockPoint;
 use milepost_feeds::{Event, Feed, FeedBlock, Finality, Source as _};
 
+use crate::feed::ServedFeed;
 use crate::metrics::{Histogram, family, sample};
-use crate::served_feed::ServedFeed;
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
 const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];

@@ -7,9 +7,9 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost::config::{BlockReference, ConfigQuery, ConfigResult, Finality, SyncCheckpoint};
+use milepost::config::{BlockReference, ConfigQuery, ConfigResult, SyncCheckpoint};
 use milepost::primitives::CryptoHash;
-use milepost::storage::rows::{BlockRecord, ConfigRecord};
+use milepost::storage::rows::BlockRecord;
 use milepost::storage::{BlockPoint, Key, Snapshot, Table, run};
 use milepost_feeds::{FeedUrl, Node, Pace, SourceErrorKind, Token};
 use serde_json::Value;
@@ -18,8 +18,7 @@ use tokio::time;
 use tracing::{info, warn};
 
 use crate::chain::Chain;
-use crate::feed_status::FeedStatus;
-use crate::json_scan;
+use crate::feed::FeedStatus;
 
 /// The wait before the first repetition of a request, which doubles up to the maximum
 const RETRY: Duration = Duration::from_millis(500);
@@ -281,21 +280,6 @@ fn final_block(chain: &Chain, epoch_id: CryptoHash) -> Result<Option<BlockPoint>
     let row = chain.store().snapshot().get(&Key::hash(Table::Blocks, block.hash))?;
     let row = row.as_deref().map(BlockRecord::decode).transpose()?;
     Ok(row.filter(|row| row.epoch_id == epoch_id).map(|_| block))
-}
-
-/// The protocol version in force at the head; `None` without a block or a configuration
-///
-/// # Errors
-///
-/// The error of the store, or a corrupt row.
-pub(crate) fn protocol_version(snapshot: &impl Snapshot) -> Result<Option<u32>, milepost::Error> {
-    let head = BlockReference::Finality(Finality::Optimistic);
-    let ConfigResult::InForce(row) = run(&mut ConfigQuery::new(head), snapshot)? else {
-        return Ok(None);
-    };
-    let text = ConfigRecord::decode(&row)?.fragment;
-    // Reading from memory cannot fail.
-    Ok(json_scan::value_at(text, &["protocol_version"]).ok().flatten())
 }
 
 /// Whether the store has a configuration of the genesis

@@ -12,9 +12,8 @@ use milepost::Error;
 use milepost::rpc::RpcError;
 use tracing::error;
 
-use crate::logged_kinds::LoggedKinds;
+use super::{LoggedKinds, QueryError};
 use crate::metrics::{family, sample};
-use crate::query_error::QueryError;
 
 /// What errors of an archive begin with
 pub(crate) const ARCHIVE_FAILED: &str = "the archive cannot be read";

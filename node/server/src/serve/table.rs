@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     /// The page with the table
-    const PAGE: &str = include_str!("../../../docs/OPERATING.md");
+    const PAGE: &str = include_str!("../../../../docs/OPERATING.md");
 
     /// The first words of a row of the page
     const fn name(state: State) -> &'static str {

@@ -10,7 +10,7 @@ use crate::cli::{FollowArgs, ServeArgs};
 use crate::feed::PRACTICE_SEED;
 use crate::follow::Follow;
 use crate::serve;
-use crate::stored_chain::NewBlocks;
+use crate::serve::stored_chain::NewBlocks;
 use crate::value_parsers::{FeedName, StoreLocation};
 
 /// Checks the options of `serve` together, after the value of each; opens and makes nothing

@@ -1,6 +1,6 @@
 //! The contents of a store and its archives, read before the server changes or makes any of them.
 //!
-//! The action for each of their states is in [`start_table`](crate::start_table). A start
+//! The action for each of their states is in [`start_table`](crate::serve::table). A start
 //! that would mix blocks of two chains is refused, and so is one that has nothing to serve, or that
 //! would take a lost place for an empty one. A refused start leaves every file as it was.
 
@@ -16,11 +16,11 @@ use milepost_redb::{OpenError, Options, RedbStorage};
 use tracing::warn;
 
 use crate::archive::{self, ArchiveLocation, LateArchive, SharedArchive};
-use crate::failure::{Failure, chains_differ};
+use crate::errors::{Failure, chains_differ};
 use crate::feed::{self, PRACTICE};
-use crate::start_contents::{Content, Remembered, archive_content, open_later, store_content};
-use crate::start_losses::AcceptedLoss;
-use crate::start_table::{Action, Place, State, action};
+use crate::serve::contents::{Content, Remembered, archive_content, open_later, store_content};
+use crate::serve::losses::AcceptedLoss;
+use crate::serve::table::{Action, Place, State, action};
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 
