@@ -27,11 +27,14 @@ mod hostile_tests;
 mod listener;
 mod memory_budget;
 mod new_connections;
+mod operators;
 mod page;
 mod prefer;
 mod query_string;
 mod read_turns;
 mod request_body;
+mod respond;
+mod response;
 mod response_body;
 #[cfg(test)]
 mod resume_tests;
@@ -71,7 +74,7 @@ pub(crate) use listener::Listener;
 #[cfg(any(test, feature = "internal-fuzz"))]
 pub(crate) use listener::PipeListener;
 pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
-pub(crate) use route::Options;
+pub(crate) use respond::Options;
 pub(crate) use rpc::StatusMode;
 
 use crate::feed::DemoIndex;
@@ -83,7 +86,7 @@ use discovery::Documents;
 use memory_budget::MemoryBudget;
 use new_connections::NewConnections;
 use read_turns::ReadTurns;
-use route::HttpContext;
+use respond::HttpContext;
 use timeout_stream::TimeoutStream;
 
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
@@ -168,7 +171,7 @@ pub(crate) async fn serve(
         let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
-            service_fn(move |request| route::respond(&context, request, &client))
+            service_fn(move |request| respond::respond(&context, request, &client))
         });
         let connection = connections.watch(connection.into_owned());
         tokio::spawn(async move {

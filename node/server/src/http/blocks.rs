@@ -12,7 +12,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use serde_json::{Map, Value, json};
 
 use super::query_string::QueryString;
-use super::route::{HttpResponse, failed, json_value, query_failed};
+use super::response::{HttpResponse, json_value, query_failed, rejected};
 use crate::errors::QueryError;
 use crate::queries::Queries;
 
@@ -29,14 +29,14 @@ pub(super) async fn heights(
 ) -> HttpResponse {
     let hashes = match parse(list) {
         Ok(hashes) => hashes,
-        Err(text) => return json_value(StatusCode::BAD_REQUEST, &failed(text)),
+        Err(text) => return rejected(queries, StatusCode::BAD_REQUEST, &text),
     };
     let has_times = match query.get("include") {
         None | Some("") => false,
         Some("timestamp") => true,
         Some(name) => {
             let text = format!("include: `{name}` is not timestamp");
-            return json_value(StatusCode::BAD_REQUEST, &failed(text));
+            return rejected(queries, StatusCode::BAD_REQUEST, &text);
         }
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();

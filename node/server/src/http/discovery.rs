@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::base_path::BasePath;
 use super::entity_tag;
+use super::response::{HttpResponse, empty, json_bytes};
 use super::response_body::HttpBody;
-use super::route::{HttpResponse, empty, json_bytes};
 
 const DISCOVER: &str = "rpc.discover";
 

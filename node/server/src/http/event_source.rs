@@ -22,7 +22,7 @@ use tokio::task;
 use tokio::time::{self, Sleep};
 
 use super::client::{AddressLimitError, AddressPermit, Client};
-use super::route::failed;
+use super::response::failed;
 use crate::errors::QueryError;
 use crate::queries::Queries;
 use crate::waits::{Change, TooManyWatches, Watcher};

@@ -28,7 +28,7 @@ use tokio::time::{self, Instant};
 use super::client::Client;
 use super::event_source::{EventOptions, EventSource};
 use super::events::EventStream;
-use super::route::Options;
+use super::respond::Options;
 use super::{Cors, StatusMode, serve};
 use crate::chain::Chain;
 use crate::queries::{Queries, observing};

@@ -26,9 +26,9 @@ use super::event_source::{
     END, Event, EventOptions, EventSource, FORGOTTEN, Next, REACHED, TIMEOUT, WatchError, state_id,
 };
 use super::query_string::QueryString;
+use super::response::{HttpResponse, empty, failed, json_value, query_failed, rejected};
 use super::response_body::HttpBody;
-use super::route::{HttpResponse, empty, failed, json_value, query_failed};
-use super::transaction::{self, rejected};
+use super::transaction;
 use crate::queries::Queries;
 use crate::waits::Change;
 

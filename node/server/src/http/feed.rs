@@ -15,8 +15,8 @@ use serde_json::json;
 use tokio::task;
 
 use super::base_path::BasePath;
+use super::response::{HttpResponse, json_bytes, json_value};
 use super::response_body::HttpBody;
-use super::route::{HttpResponse, json_bytes, json_value};
 use crate::feed::served::{Message, Served, ServedFeed};
 
 /// Whether a response may be compressed

@@ -16,7 +16,7 @@ use hyper::body::{Body as _, Bytes};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::request_body::HttpError;
-use super::route::HttpResponse;
+use super::response::HttpResponse;
 
 /// Bytes of a permit: a semaphore hands out at most `u32::MAX` at a time
 const UNIT: usize = 1 << 10;

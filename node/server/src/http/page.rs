@@ -36,6 +36,11 @@ impl StaticFile {
         FILES.iter().find(|file| file.path == path)
     }
 
+    /// Whether it is the page itself
+    pub(super) fn is_at_base(&self) -> bool {
+        self.path == "/"
+    }
+
     /// The response with this file; 304 if its tag is in `if_none_match`
     pub(super) fn respond(&self, if_none_match: Option<&HeaderValue>) -> Response<HttpBody> {
         let is_cached = entity_tag::is_match(if_none_match, self.etag);

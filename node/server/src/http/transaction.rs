@@ -17,7 +17,7 @@ use milepost::status::ProofEnd;
 use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
-use super::route::{HttpResponse, empty, failed, json_bytes, json_value, query_failed};
+use super::response::{HttpResponse, empty, json_bytes, query_failed, rejected};
 use crate::queries::FoundReceipt;
 use crate::queries::Include;
 use crate::queries::Queries;
@@ -118,10 +118,4 @@ async fn not_found(queries: &Arc<Queries>, text: &str, heights: CompleteHeights)
     response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
     heights.add_header(queries, response.headers_mut()).await;
     response
-}
-
-/// A rejection, which is counted
-pub(super) fn rejected(queries: &Queries, status: StatusCode, text: &str) -> HttpResponse {
-    queries.chain.metrics.request_rejected(status.as_u16());
-    json_value(status, &failed(text))
 }
