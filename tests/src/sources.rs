@@ -77,6 +77,47 @@ pub fn none(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
+/// The uses of a module by one before it, in the product code of a crate whose modules are in this
+/// order; and whether the table in `lib.rs` lists them so
+///
+/// `exempt` are modules that use any.
+///
+/// # Panics
+///
+/// If the crate has no `lib.rs`.
+pub fn uses_of_later_modules(crate_path: &str, modules: &[&str], exempt: &[&str]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let source = format!("{crate_path}/src/");
+    for (path, text) in texts(&[".rs"]) {
+        let Some(inside) = path.strip_prefix(&source) else { continue };
+        let module = inside.split(['/', '.']).next().unwrap_or_default();
+        if exempt.contains(&module) || inside.ends_with("tests.rs") {
+            continue;
+        }
+        let Some(position) = modules.iter().position(|known| *known == module) else {
+            complaints.push(format!("{path}: {module} is no module of {crate_path}"));
+            continue;
+        };
+        let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code = product.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for used in code.flat_map(|line| line.split("crate::").skip(1)) {
+            let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+            let used = used.unwrap_or_default();
+            if modules[position + 1..].contains(&used) {
+                complaints.push(format!("{path}: {module} uses {used}, which comes after it"));
+            }
+        }
+    }
+    let root_file = format!("{source}lib.rs");
+    let table = fs::read_to_string(root().join(&root_file)).expect("the root of the crate");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("//! | [`"));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+    if listed != modules {
+        complaints.push(format!("{root_file} lists {listed:?}"));
+    }
+    complaints
+}
+
 /// The lines that search or parse a response of the engine, whose errors are data, in the product
 /// code of these folders; `exempt` are beginnings of paths
 pub fn reads_of_responses(folders: &[&str], exempt: &[&str]) -> Vec<String> {

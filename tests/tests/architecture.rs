@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use milepost_tests::sources::{none, reads_of_responses, root, texts};
+use milepost_tests::sources::{none, reads_of_responses, root, texts, uses_of_later_modules};
 
 /// A source file holds one idea, so it has fewer lines than this.
 const MAX_FILE_LINES: usize = 1000;
@@ -187,37 +187,7 @@ const MODULES: [(&str, &[&str]); 2] = [
 
 #[test]
 fn modules_use_only_those_before_them() {
-    let mut complaints = Vec::new();
     for (crate_path, modules) in MODULES {
-        let source = format!("{crate_path}/src/");
-        for (path, text) in texts(&[".rs"]) {
-            let Some(inside) = path.strip_prefix(&source) else { continue };
-            let module = inside.split(['/', '.']).next().unwrap_or_default();
-            let Some(position) = modules.iter().position(|known| *known == module) else {
-                if inside != "lib.rs" && inside != "error.rs" {
-                    complaints.push(format!("{path}: {module} is no module of {crate_path}"));
-                }
-                continue;
-            };
-            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            for used in code.flat_map(|line| line.split("crate::").skip(1)) {
-                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next();
-                let used = used.unwrap_or_default();
-                if modules[position + 1..].contains(&used) {
-                    complaints.push(format!("{path}: {module} uses {used}, which comes after it"));
-                }
-            }
-        }
-        let root_file = format!("{source}lib.rs");
-        let table = fs::read_to_string(root().join(&root_file)).expect("the root of the crate");
-        let listed: Vec<&str> = table
-            .lines()
-            .filter_map(|line| line.strip_prefix("//! | [`"))
-            .filter_map(|row| row.split('`').next())
-            .collect();
-        if listed != modules {
-            complaints.push(format!("{root_file} lists {listed:?}"));
-        }
+        none(&uses_of_later_modules(crate_path, modules, &["lib", "error"]));
     }
-    none(&complaints);
 }

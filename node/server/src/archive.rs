@@ -32,6 +32,7 @@ use milepost_archive::{CompressedArchive, DirectoryArchive};
 #[cfg(feature = "cassandra")]
 use milepost_cassandra::{Address, CassandraArchive};
 
+use crate::store::StoreLocation;
 pub(crate) use access::{AccessState, ServiceSnapshot, run_request, with_archive, without_archive};
 pub(crate) use forgotten_heights::Forgotten;
 pub(crate) use late::LateArchive;
@@ -59,6 +60,14 @@ pub(crate) enum ArchiveLocation {
 }
 
 impl ArchiveLocation {
+    /// The archive beside a store, if the store is a directory
+    pub(crate) fn beside(store: &StoreLocation) -> Option<Self> {
+        match store {
+            StoreLocation::Memory | StoreLocation::File(_) => None,
+            StoreLocation::Directory(path) => Some(Self::Directory(path.join("archive"))),
+        }
+    }
+
     /// Whether no other server can use it at the same time
     pub(crate) const fn is_exclusive(&self) -> bool {
         match self {

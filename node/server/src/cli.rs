@@ -6,6 +6,7 @@
 
 mod archive_args;
 mod feed_args;
+pub(crate) mod value_parsers;
 
 use core::num::NonZero;
 use core::time::Duration;
@@ -20,11 +21,11 @@ use milepost::status::Milestone;
 pub(crate) use archive_args::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs};
 pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
 
-use crate::archive_commands::ArchiveCommand;
+use crate::commands::archive::ArchiveCommand;
+use crate::commands::store::StoreCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
-use crate::store_commands::StoreCommand;
-use crate::value_parsers::{self, StoreLocation};
+use crate::store::StoreLocation;
 
 /// Headings of the options
 const BLOCKS: &str = "Blocks";

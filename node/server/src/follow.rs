@@ -82,7 +82,8 @@ impl FeedSources {
             }
             (None, Err(_)) => None,
         };
-        let upstreams = upstream::nodes(args, first, token.as_ref())?;
+        let upstreams =
+            upstream::nodes(&args.upstream, &args.upstream_token_file, first, token.as_ref())?;
         let mut sources = Vec::with_capacity(urls.len());
         for (index, url) in urls.iter().enumerate() {
             if urls[..index].contains(url) {

@@ -10,35 +10,28 @@
 extern crate alloc;
 
 mod archive;
-mod archive_commands;
 mod chain;
 mod cli;
-mod client;
-mod conformance;
+mod commands;
 mod errors;
 mod feed;
 mod follow;
 #[cfg(any(test, feature = "internal-fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
-mod generated;
 mod http;
 mod json_scan;
 mod large_buffers;
 mod log;
 mod metrics;
 mod queries;
-mod query_commands;
-mod receipt_tree;
 mod request_context;
 mod serve;
 mod settings;
 #[cfg(test)]
 mod simulation;
 mod store;
-mod store_commands;
 mod upstream;
-mod value_parsers;
 mod waits;
 
 use std::env;
@@ -53,6 +46,7 @@ use {tikv_jemalloc_ctl as _, tikv_jemallocator as _};
 use tracing::warn;
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
+use commands::{conformance, generated, query};
 use errors::Failure;
 use settings::Arguments;
 
@@ -95,16 +89,16 @@ pub fn main() -> ExitCode {
             serve::serve(*args).map_err(Failure::into_text_and_code)
         }
         Command::Import(args) => serve::import(&args).map_err(Failure::into_text_and_code),
-        Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
+        Command::Status(args) => query::status(&args).map_err(|text| (text, 2)),
         Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
             let names = env::vars_os().map(|(name, _)| name);
             settings::check(file.as_deref(), &variable, names).map_err(|text| (text, 2))
         }
-        Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
+        Command::Config(args) => query::config(&args).map_err(|text| (text, 2)),
         Command::Man => generated::manual_page(),
         Command::Completions { shell } => generated::completions(shell),
-        Command::Store(command) => store_commands::run(&command).map_err(|text| (text, 2)),
-        Command::Archive(command) => archive_commands::run(&command).map_err(|text| (text, 2)),
+        Command::Store(command) => commands::store::run(&command).map_err(|text| (text, 2)),
+        Command::Archive(command) => commands::archive::run(&command).map_err(|text| (text, 2)),
         Command::Conformance(args) => conformance::run(&args).map_err(|text| (text, 2)),
     };
     match result {

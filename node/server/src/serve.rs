@@ -5,11 +5,14 @@
 //! both commands alike, `serve` after the time of `--drain`: the current block is completed,
 //! pending requests are answered, and the exit code is 0.
 
+#[cfg(unix)]
+pub(crate) mod backups;
 mod contents;
 mod file_limit;
 mod lines;
 pub(crate) mod losses;
 pub(crate) mod options;
+pub(crate) mod row_stream;
 mod stored_chain;
 pub(crate) mod table;
 mod verification;
@@ -44,10 +47,8 @@ use crate::follow::Follow;
 use crate::http;
 use crate::log::print_line;
 use crate::queries::{Queries, observing, waiting};
+use crate::store::StoreLocation;
 use crate::store::{finality, io_budget};
-#[cfg(unix)]
-use crate::store_commands::serve_backups;
-use crate::value_parsers::StoreLocation;
 use lines::StartLines;
 use options::{Checked, Live};
 use stored_chain::{NewBlocks, Places, StoredChain};
@@ -97,9 +98,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let runtime = runtime(None)?;
     let places = Places {
         store: args.store.clone(),
-        archives: args
-            .store
-            .archive()
+        archives: ArchiveLocation::beside(&args.store)
             .map(|archive| (Place::Beside, archive))
             .into_iter()
             .collect(),
@@ -138,13 +137,28 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The archives with their columns of the table of a start, the one that is written first;
+/// `location` is that of the command line, or that of the store
+fn archive_places(
+    args: &ArchiveArgs,
+    location: Option<ArchiveLocation>,
+) -> Vec<(Place, ArchiveLocation)> {
+    let place = match &location {
+        _ if args.archive.is_none() => Place::Beside,
+        Some(location) if !location.is_exclusive() => Place::Cluster,
+        _ => Place::Directory,
+    };
+    let older = args.archive_older.iter().cloned().map(|older| (Place::Older, older));
+    location.map(|location| (place, location)).into_iter().chain(older).collect()
+}
+
 async fn run(args: ServeArgs) -> Result<(), Failure> {
     let Checked { archive, archive_options, live } = Checked::new(&args).map_err(Failure::Usage)?;
     let socket = bind(&args.listen).await?;
     let new_blocks = live.new_blocks(&args);
     let places = Places {
         store: args.store.clone(),
-        archives: args.archive.places(archive),
+        archives: archive_places(&args.archive, archive),
         writes: archive_options.writes,
         configs: args.feed.configs.clone(),
         accept_loss: args.loss.accept_loss,
@@ -256,7 +270,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     tokio::spawn(waiting::run_timeouts(Arc::clone(&chain)));
     tokio::spawn(observing::run(Arc::clone(&queries)));
     #[cfg(unix)]
-    let backups = tokio::spawn(serve_backups(Arc::clone(&chain)));
+    let sending = tokio::spawn(backups::serve(Arc::clone(&chain)));
     let verification = tokio::spawn(verify_store(Arc::clone(&chain)));
     let follow = match live {
         Live::Feed(follow) => Some(follow.of_chain(stored.named())),
@@ -280,7 +294,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     // As a task: this thread would have to be woken for each connection, as it runs no others.
     tokio::spawn(serving).await.map_err(|error| error.to_string())?;
     #[cfg(unix)]
-    let _ = backups.await;
+    let _ = sending.await;
     info!("stopped");
     verification.await.unwrap_or_else(|error| Err(error.to_string().into()))?;
     match following {

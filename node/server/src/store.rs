@@ -7,6 +7,7 @@
 pub(crate) mod disk_room;
 pub(crate) mod finality;
 pub(crate) mod io_budget;
+mod location;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -20,7 +21,7 @@ use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 use tracing::{info, warn};
 
 use crate::store::io_budget::{IoBudget, IoPermit};
-use crate::value_parsers::StoreLocation;
+pub(crate) use location::{StoreLocation, store_file};
 
 /// How often it is looked whether there is room on a disk that was full
 const ROOM_INTERVAL: Duration = Duration::from_millis(500);

@@ -18,12 +18,11 @@ mod submission_responses;
 mod submission_responses_tests;
 
 use core::str::FromStr;
+use std::path::PathBuf;
 
 use milepost_feeds::{FeedUrl, Token};
 
 pub(crate) use forward::Upstreams;
-
-use crate::cli::FeedSourceArgs;
 
 /// Where configurations come from
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,21 +62,22 @@ impl FromStr for Upstream {
 
 /// The upstreams of the command line, or that of the first feed, each with its token
 pub(crate) fn nodes(
-    args: &FeedSourceArgs,
+    upstreams: &[Upstream],
+    token_files: &[PathBuf],
     first_feed: &FeedUrl,
     feed_token: Option<&Token>,
 ) -> Result<Vec<(FeedUrl, Option<Token>)>, String> {
-    let listed = match &args.upstream[..] {
+    let listed = match upstreams {
         [] => vec![Upstream::of_feed(first_feed)],
         listed => listed.to_vec(),
     };
     if listed.len() > 1 && listed.contains(&Upstream::None) {
         return Err("--upstream none goes with no other --upstream".to_owned());
     }
-    if args.upstream_token_file.len() > listed.len() {
+    if token_files.len() > listed.len() {
         return Err("there are more files of --upstream-token-file than upstreams".to_owned());
     }
-    let mut files = args.upstream_token_file.iter();
+    let mut files = token_files.iter();
     let mut nodes: Vec<(FeedUrl, Option<Token>)> = Vec::new();
     for upstream in listed {
         let token = files.next().map(|path| Token::from_file(path)).transpose()?;

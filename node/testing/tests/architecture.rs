@@ -113,8 +113,8 @@ fn no_host_reads_a_response_of_the_engine() {
     // clients.
     let readers = [
         "node/server/src/upstream/",
-        "node/server/src/conformance",
-        "node/server/src/query_commands.rs",
+        "node/server/src/commands/conformance",
+        "node/server/src/commands/query.rs",
         "node/server/src/simulation/",
     ];
     none(&reads_of_responses(&["node/server/src/"], &readers));

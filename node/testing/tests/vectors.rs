@@ -16,7 +16,7 @@ const ARCHIVE_READS: &str = "milepost_archive_reads_total{result=\"found\"}";
 
 #[test]
 fn the_expectations_of_the_program_are_as_declared() {
-    let file = include_str!("../../server/src/conformance/expectations.json");
+    let file = include_str!("../../server/src/commands/conformance/expectations.json");
     assert_eq!(file, Declarations::new().expectations(), "run `cargo xtask vectors`");
 }
 

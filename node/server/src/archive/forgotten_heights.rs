@@ -83,7 +83,7 @@ fn read(store: &impl Snapshot) -> Result<Option<BlockHeight>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     #[test]
     fn heights_that_an_archive_had_are_missed_in_another_one() {

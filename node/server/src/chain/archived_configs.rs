@@ -114,7 +114,7 @@ mod tests {
     use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
     use crate::chain::{Chain, Exporter};
     use crate::store::Store;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     fn server(archive: &Arc<TestArchive>, writes: bool) -> (Chain, Arc<Exporter>) {
         let options = ArchiveOptions { writes, max_blocks: 1_000, until: None, kept_heights: None };

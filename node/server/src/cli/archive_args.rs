@@ -8,8 +8,7 @@ use clap::Args;
 
 use super::STORE;
 use crate::archive::{ArchiveLocation, ArchiveOptions};
-use crate::serve::table::Place;
-use crate::value_parsers::{self, KeptHeights};
+use crate::cli::value_parsers::{self, KeptHeights};
 
 /// Maximum number of blocks that a store keeps while its archive does not have them, by default
 pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
@@ -62,21 +61,6 @@ pub(crate) struct ArchiveArgs {
 }
 
 impl ArchiveArgs {
-    /// The archives with their columns of the table of a start, the one that is written first;
-    /// `location` is that of the command line, or that of the store
-    pub(crate) fn places(
-        &self,
-        location: Option<ArchiveLocation>,
-    ) -> Vec<(Place, ArchiveLocation)> {
-        let place = match &location {
-            _ if self.archive.is_none() => Place::Beside,
-            Some(location) if !location.is_exclusive() => Place::Cluster,
-            _ => Place::Directory,
-        };
-        let older = self.archive_older.iter().cloned().map(|older| (Place::Older, older));
-        location.map(|location| (place, location)).into_iter().chain(older).collect()
-    }
-
     /// How an archive at this place is used; none for `None`
     ///
     /// # Errors

@@ -11,8 +11,8 @@ use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost_feeds::Start;
 
 use super::{BLOCKS, FEED, STORE};
+use crate::cli::value_parsers::{self, FeedName};
 use crate::upstream::Upstream;
-use crate::value_parsers::{self, FeedName};
 
 /// Tokens, limits and nodes of live feeds
 #[derive(Args, Clone, Debug)]

@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
     use crate::store::Store;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     /// A service with some blocks of one epoch, the id of that epoch, and a node of the same chain
     /// that has its blocks after so many milliseconds

@@ -33,7 +33,7 @@ use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{ArchivedHeights, Chain, Exporter};
 use crate::queries::{Queries, waiting};
 use crate::store::Store;
-use crate::value_parsers::StoreLocation;
+use crate::store::StoreLocation;
 
 /// Reads of the archive by requests
 fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {

@@ -33,7 +33,7 @@ use super::{Cors, StatusMode, serve};
 use crate::chain::Chain;
 use crate::queries::{Queries, observing};
 use crate::store::Store;
-use crate::value_parsers::StoreLocation;
+use crate::store::StoreLocation;
 use crate::waits::{TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long

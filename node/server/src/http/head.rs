@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::store::Store;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     const BLOCK: &[u8] =
         br#"{"block":{"header":{"height":7,"hash":"11111111111111111111111111111117",

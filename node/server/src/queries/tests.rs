@@ -13,7 +13,7 @@ use super::*;
 use crate::errors::{DEFECT, panic_response};
 use crate::http::RequestBody;
 use crate::store::Store;
-use crate::value_parsers::StoreLocation;
+use crate::store::StoreLocation;
 
 fn queries() -> Arc<Queries> {
     let store = Store::open(&StoreLocation::Memory).unwrap();

@@ -79,7 +79,7 @@ fn key() -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     #[test]
     fn losses_are_recorded_one_after_the_other() {

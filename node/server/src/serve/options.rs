@@ -6,12 +6,13 @@
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::{ArchiveLocation, ArchiveOptions};
+use crate::cli::value_parsers::FeedName;
 use crate::cli::{FollowArgs, ServeArgs};
 use crate::feed::PRACTICE_SEED;
 use crate::follow::Follow;
 use crate::serve;
 use crate::serve::stored_chain::NewBlocks;
-use crate::value_parsers::{FeedName, StoreLocation};
+use crate::store::StoreLocation;
 
 /// Checks the options of `serve` together, after the value of each; opens and makes nothing
 ///
@@ -48,7 +49,7 @@ impl Checked {
         if !matches!(port, Some(Ok(_))) {
             return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
         }
-        let archive = args.archive.archive.clone().or_else(|| args.store.archive());
+        let archive = args.archive.archive.clone().or_else(|| ArchiveLocation::beside(&args.store));
         let archive_options = args.archive.options(archive.as_ref())?;
         let is_memory = |archive: &ArchiveLocation| *archive == ArchiveLocation::Memory;
         let lasts = args.store != StoreLocation::Memory

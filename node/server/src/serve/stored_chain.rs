@@ -22,7 +22,7 @@ use crate::serve::contents::{Content, Remembered, archive_content, open_later, s
 use crate::serve::losses::AcceptedLoss;
 use crate::serve::table::{Action, Place, State, action};
 use crate::store::Store;
-use crate::value_parsers::StoreLocation;
+use crate::store::StoreLocation;
 
 /// The places that are read before a start
 pub(crate) struct Places {

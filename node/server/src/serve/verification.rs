@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::store::Store;
-    use crate::value_parsers::StoreLocation;
+    use crate::store::StoreLocation;
 
     /// A service over a file that is verified if it has at most these bytes
     fn chain(path: &Path, verify_bytes: u64) -> Arc<Chain> {

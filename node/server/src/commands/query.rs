@@ -10,11 +10,12 @@ use milepost::endpoint::{Engine, RequestState, Settings};
 use milepost::storage::Snapshot;
 use serde_json::{Map, Value, json};
 
-use crate::archive;
+use super::{client, receipt_tree};
+use crate::archive::{self, ArchiveLocation};
 use crate::cli::{ConfigArgs, StatusArgs, TargetArgs};
 use crate::log::print_line;
+use crate::serve;
 use crate::store::Store;
-use crate::{client, receipt_tree, serve};
 
 /// An account that exists on every chain: nodes that track all shards require a sender and ignore
 /// it
@@ -82,7 +83,7 @@ fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, St
         return Err(format!("{}: no such store", path.display()));
     }
     let store = Store::open(location).map_err(|error| error.to_string())?;
-    match location.archive().filter(|archive| !archive.is_missing()) {
+    match ArchiveLocation::beside(location).filter(|archive| !archive.is_missing()) {
         None => Ok(response(&Engine::default(), &request, &store.snapshot())),
         Some(place) => {
             let archive = archive::open(&place, false);

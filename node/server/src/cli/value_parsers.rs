@@ -6,14 +6,12 @@ use core::num::NonZero;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
-use std::path::{Path, PathBuf};
 
 use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, Retention};
 use milepost_feeds::{FeedUrl, Start};
 
-use crate::archive::ArchiveLocation;
 use crate::feed::{PRACTICE, PRACTICE_SEED};
 
 /// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
@@ -166,55 +164,6 @@ impl FromStr for FeedName {
             }),
         }
     }
-}
-
-/// Where the rows of a store are kept
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum StoreLocation {
-    /// In memory, until the program ends
-    Memory,
-    /// In this file
-    File(PathBuf),
-    /// In a file of this directory, with an archive beside it
-    Directory(PathBuf),
-}
-
-impl StoreLocation {
-    /// A store that is not in memory: a directory if it is one or ends with a slash, else a file
-    pub(crate) fn durable(text: &str) -> Result<Self, core::convert::Infallible> {
-        let is_directory = text.ends_with(std::path::is_separator) || Path::new(text).is_dir();
-        Ok(if is_directory { Self::Directory(text.into()) } else { Self::File(text.into()) })
-    }
-
-    /// The file, unless the rows are in memory
-    pub(crate) fn file(&self) -> Option<PathBuf> {
-        match self {
-            Self::Memory => None,
-            Self::File(path) => Some(path.clone()),
-            Self::Directory(path) => Some(path.join("chain.milepost")),
-        }
-    }
-
-    /// The archive beside the file
-    pub(crate) fn archive(&self) -> Option<ArchiveLocation> {
-        match self {
-            Self::Memory | Self::File(_) => None,
-            Self::Directory(path) => Some(ArchiveLocation::Directory(path.join("archive"))),
-        }
-    }
-}
-
-impl FromStr for StoreLocation {
-    type Err = core::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "memory" { Ok(Self::Memory) } else { Self::durable(text) }
-    }
-}
-
-/// Parses the file of a store, or a directory that has one
-pub(crate) fn store_file(text: &str) -> Result<PathBuf, core::convert::Infallible> {
-    StoreLocation::durable(text).map(|location| location.file().unwrap_or_default())
 }
 
 fn number_and_unit(text: &str) -> Result<(u64, &str), String> {

@@ -16,7 +16,7 @@ use milepost::storage::rows::FinalizedTransaction;
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
-use crate::store_commands::Problems;
+use crate::commands::store::Problems;
 
 /// Rows that are read at a time
 const PAGE: usize = 256;

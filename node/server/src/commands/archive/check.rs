@@ -16,7 +16,7 @@ use milepost_archive::CompressedArchive;
 use super::links::Links;
 use super::{at, refuse_missing};
 use crate::archive::{self, ArchiveLocation, SharedArchive};
-use crate::store_commands::{Problems, check_row};
+use crate::commands::store::{Problems, check_row};
 
 /// Rows that are read at a time
 const PAGE: usize = 256;

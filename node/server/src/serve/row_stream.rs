@@ -17,7 +17,7 @@ const START: &[u8; 16] = b"milepost rows 01";
 type Visitor<'visit> = dyn FnMut(Key, &[u8]) -> Result<(), Error> + 'visit;
 
 /// Calls `visit` with every row of a snapshot; returns their number
-pub(super) fn for_each_row(snapshot: &RedbSnapshot, visit: &mut Visitor<'_>) -> Result<u64, Error> {
+pub(crate) fn for_each_row(snapshot: &RedbSnapshot, visit: &mut Visitor<'_>) -> Result<u64, Error> {
     let mut rows = 0;
     for table in Table::ALL {
         snapshot.for_each_row(table, &mut |row| {
@@ -30,7 +30,7 @@ pub(super) fn for_each_row(snapshot: &RedbSnapshot, visit: &mut Visitor<'_>) -> 
 }
 
 /// Writes every row of a snapshot, unless `is_cancelled` in between
-pub(super) fn write(
+pub(crate) fn write(
     snapshot: &RedbSnapshot,
     to: &mut impl Write,
     is_cancelled: &dyn Fn() -> bool,
@@ -59,7 +59,7 @@ pub(super) fn write(
 }
 
 /// Calls `visit` with every row of a stream; returns their number
-pub(super) fn read(from: &mut impl Read, visit: &mut Visitor<'_>) -> Result<u64, Error> {
+pub(crate) fn read(from: &mut impl Read, visit: &mut Visitor<'_>) -> Result<u64, Error> {
     if read_array(from)? != *START {
         return Err(Error::new(ErrorKind::Storage, "not rows of a server of this release"));
     }

@@ -27,14 +27,14 @@ use super::repair::RepairedArchive;
 use super::{at, lock, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{Chain, Exporter};
+use crate::cli::value_parsers;
 use crate::cli::{FeedArgs, FeedSourceArgs};
 use crate::feed::{self, HeightRange};
 use crate::follow::{FeedSources, Follow};
 use crate::log::print_line;
 use crate::serve;
 use crate::store::Store;
-use crate::value_parsers;
-use crate::value_parsers::StoreLocation;
+use crate::store::StoreLocation;
 
 type Heights = core::ops::RangeInclusive<BlockHeight>;
 

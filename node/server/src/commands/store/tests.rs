@@ -14,7 +14,8 @@ use milepost_redb::{FileCopy, Options, RedbStorage};
 use tempfile::TempDir;
 
 use super::check::check;
-use super::{backup, info, info_json, row_stream};
+use super::{backup, info, info_json};
+use crate::serve::row_stream;
 
 /// The rows of a practice chain that has forks
 fn chain_rows(retention: Retention) -> MemoryStorage {

@@ -8,7 +8,6 @@
 mod backup;
 mod check;
 mod links;
-mod row_stream;
 #[cfg(test)]
 mod tests;
 
@@ -24,13 +23,12 @@ use milepost_redb::{OpenError, Options, RedbSnapshot, RedbStorage, TableSize};
 use serde_json::{Map, Value, json};
 
 #[cfg(unix)]
-pub(crate) use backup::serve as serve_backups;
 pub(crate) use check::{Problems, check_row};
 
 use crate::chain;
 use crate::log::print_line;
 use crate::serve::losses::{self, AcceptedLoss};
-use crate::value_parsers;
+use crate::store::store_file;
 
 /// What `milepost store` does
 #[derive(Debug, Subcommand)]
@@ -48,7 +46,7 @@ pub(crate) enum StoreCommand {
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
     /// The file of the store, or a directory with a store; its archive is not touched
-    #[arg(value_name = "FILE", value_parser = value_parsers::store_file)]
+    #[arg(value_name = "FILE", value_parser = store_file)]
     file: PathBuf,
 }
 

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::INTERFACE;
-use crate::receipt_tree::printable;
+use crate::commands::receipt_tree::printable;
 
 /// Maximum length of a value in the report
 const MAX_VALUE: usize = 160;
