@@ -34,6 +34,8 @@ const SHAPE: &str = "expected cassandra://HOST[:PORT],HOST/KEYSPACE?dc=DATA_CENT
 /// | `password-file` | a file with the password |
 /// | `tls-ca` | a PEM file with the authorities that sign the nodes' certificates; turns on TLS |
 ///
+/// The four parameters are encoded as in the query of a URL: `+` in a path is written `%2B`.
+///
 /// ```
 /// use milepost_cassandra::Address;
 ///
@@ -123,8 +125,8 @@ impl FromStr for Address {
         };
         let nodes = hosts.split(',').map(parse_node).collect::<Result<_, _>>()?;
         let mut parsed = Parameters::default();
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            parsed.add(parameter)?;
+        for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
+            parsed.add(&name, &value)?;
         }
         if parsed.password_file.is_some() && user.is_none() {
             return Err(invalid("`password-file` without a user: write user@ before the hosts"));
@@ -153,8 +155,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn add(&mut self, parameter: &str) -> Result<(), Error> {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+    fn add(&mut self, name: &str, value: &str) -> Result<(), Error> {
         if value.is_empty() {
             return Err(invalid(format_args!("`{name}` has no value")));
         }
@@ -247,12 +248,12 @@ mod tests {
     #[test]
     fn every_part_of_an_address_is_read() {
         let text = "cassandra://me@one,[::1],[::2]:1,10.0.0.1:2/k_1?dc=dc-1&replication=5\
-                    &password-file=/p/w&tls-ca=ca.pem";
+                    &password-file=/p%2Bq/w&tls-ca=ca.pem";
         let address = parse(text).unwrap();
         assert_eq!(address.nodes, ["one:9042", "[::1]:9042", "[::2]:1", "10.0.0.1:2"]);
         assert_eq!((address.keyspace(), address.data_center()), ("k_1", "dc-1"));
         assert_eq!((address.replication().get(), address.user.as_deref()), (5, Some("me")));
-        assert_eq!(address.password_file.as_deref(), Some(Path::new("/p/w")));
+        assert_eq!(address.password_file.as_deref(), Some(Path::new("/p+q/w")));
         assert_eq!(address.certificate_authorities(), Some(Path::new("ca.pem")));
         let least = parse("cassandra://one/k?dc=a").unwrap();
         assert_eq!((least.replication().get(), least.credentials().unwrap()), (3, None));
