@@ -39,18 +39,17 @@ const HELP_WIDTH: usize = 120;
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
-/// Without a command, runs `milepost serve`. Without a store, an archive, blocks and a feed, the
-/// server runs the practice chain in memory, as a demonstration.
+/// Without a command, runs `milepost serve`, whose options `milepost serve --help` describes. Without
+/// a store, an archive, blocks and a feed, the server runs the practice chain in memory, as a
+/// demonstration.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, term_width = HELP_WIDTH)]
+#[command(version, term_width = HELP_WIDTH)]
+#[command(subcommand_required = false, arg_required_else_help = false)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Without a command
-    #[command(flatten)]
-    pub(crate) serve: ServeArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -226,8 +225,8 @@ pub(crate) struct CommonArgs {
     ///
     /// It has the options of `serve` by their names, such as `max-wait = "30s"`. A variable such as
     /// `MILEPOST_MAX_WAIT` comes before the file.
-    #[arg(long, global = true, value_name = "PATH")]
-    settings: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "PATH", env = "MILEPOST_SETTINGS", hide_env = true)]
+    pub(crate) settings: Option<PathBuf>,
     /// Messages that are logged to standard error
     ///
     /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives of the Rust crate
@@ -374,14 +373,6 @@ mod tests {
     #[test]
     fn command_definition_is_valid() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn serve_is_the_default_command() {
-        let cli = Cli::try_parse_from(["milepost", "--listen", "127.0.0.1:0"]).unwrap();
-        assert!(cli.command.is_none());
-        assert_eq!(cli.serve.listen, "127.0.0.1:0");
-        assert_eq!(cli.serve.store, StoreLocation::Memory);
     }
 
     /// Options without a value that applies by default

@@ -37,7 +37,6 @@ mod waits;
 use std::env;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 #[cfg(test)]
 use {loom as _, milepost_testing as _, milepost_tests as _, tempfile as _};
 #[cfg(all(feature = "jemalloc", target_os = "linux"))]
@@ -45,10 +44,10 @@ use {tikv_jemalloc_ctl as _, tikv_jemallocator as _};
 
 use tracing::warn;
 
-use cli::{Cli, Command, ConfigArgs, ConfigCommand};
+use cli::{Command, ConfigArgs, ConfigCommand};
 use commands::{conformance, generated, query};
 use errors::Failure;
-use settings::Arguments;
+use settings::CommandLine;
 
 /// Runs the program with the arguments and the environment of this process
 ///
@@ -58,29 +57,10 @@ use settings::Arguments;
 /// damaged.
 pub fn main() -> ExitCode {
     metrics::process::note_start();
-    let variable = |name: &str| env::var_os(name);
-    let arguments = Arguments::read(env::args_os().collect(), &variable);
-    let arguments = match arguments {
-        Ok(arguments) => arguments,
-        Err(text) => {
-            log::print_error(&text);
-            return ExitCode::from(2);
-        }
-    };
-    let cli = match Cli::try_parse_from(&arguments.arguments) {
-        Ok(cli) => cli,
-        Err(error) => {
-            // As `Cli::parse` does, except that an option may come from elsewhere.
-            let _ = error.print();
-            let origins = arguments.origins(&error.to_string());
-            if error.use_stderr() && !origins.is_empty() {
-                eprintln!("{}", origins.trim_start());
-            }
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
-    };
+    let line = CommandLine::read(env::args_os().collect()).and_then(|line| line.parse());
+    let cli = line.unwrap_or_else(|error| error.exit());
     log::init(&cli.common.log, cli.common.log_format);
-    let result = match cli.command.unwrap_or(Command::Serve(Box::new(cli.serve))) {
+    let result = match cli.command {
         Command::Serve(args) => {
             for name in settings::unknown_variables(env::vars_os().map(|(name, _)| name)) {
                 // Not an error, so that an old variable stops no server.
@@ -92,7 +72,7 @@ pub fn main() -> ExitCode {
         Command::Status(args) => query::status(&args).map_err(|text| (text, 2)),
         Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
             let names = env::vars_os().map(|(name, _)| name);
-            settings::check(file.as_deref(), &variable, names).map_err(|text| (text, 2))
+            settings::check(file.or(cli.common.settings), names).map_err(|text| (text, 2))
         }
         Command::Config(args) => query::config(&args).map_err(|text| (text, 2)),
         Command::Man => generated::manual_page(),

@@ -1,19 +1,20 @@
 //! Options of the server from the environment and from a file.
 //!
-//! Both become arguments, which clap checks as those of the command line, so a value means the same
-//! in every place. An option comes from one place as a whole: the command line, else a variable,
-//! else the file. These are the options of `serve`; of the other commands only those that every
-//! command has.
+//! clap reads the variables of single values of `serve`. Lists in variables, options of every command
+//! and the file become arguments, so a value means the same in every place. An option comes from one
+//! place as a whole: the command line, else a variable, else the file. These are the options of
+//! `serve`; of the other commands only those that every command has.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, Command, CommandFactory as _, Error, FromArgMatches as _};
+use toml::{Spanned, Value};
 
 use crate::cli::{self, Cli};
 use crate::follow::TOKEN_VARIABLE;
@@ -22,6 +23,8 @@ use crate::serve::options as serve_options;
 
 /// The command whose options these are, which is run without a command as well
 const SERVE: &str = "serve";
+/// Options that do not run it
+const OF_PROGRAM: [&str; 4] = ["-h", "--help", "-V", "--version"];
 /// The option that names the file
 const FILE: &str = "settings";
 /// The option that accepts a loss once, which no place has that every start reads
@@ -33,131 +36,123 @@ const SECRETS: [&str; 2] = [TOKEN_VARIABLE, "MILEPOST_CASSANDRA_PASSWORD"];
 /// Kubernetes gives such variables to the containers beside a service of the name `milepost`
 const OF_ORCHESTRATORS: [&str; 2] = ["MILEPOST_SERVICE_", "MILEPOST_PORT"];
 
-/// Arguments of one option, and where they come from
-#[derive(Clone, Debug, Eq, PartialEq)]
-struct Setting {
-    option: String,
-    values: Values,
-    origin: String,
+/// A command line, with what its command has from the environment and from the file
+pub(crate) struct CommandLine {
+    commands: Command,
+    arguments: Vec<OsString>,
+    /// The options from elsewhere, and where they come from
+    origins: Vec<(String, String)>,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Values {
-    /// `--option`, or nothing
-    Flag(bool),
-    /// `--option=VALUE`, as often as there are values
-    List(Vec<String>),
-}
+impl CommandLine {
+    /// Completes a command line, which begins with the name of the program
+    pub(crate) fn read(mut arguments: Vec<OsString>) -> Result<Self, Error> {
+        let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+        let is_of_program = |word: &OsString| OF_PROGRAM.iter().any(|name| word == name);
+        if arguments.get(1).is_none_or(|word| is_option(word) && !is_of_program(word)) {
+            arguments.insert(arguments.len().min(1), SERVE.into());
+        }
+        let commands = commands();
+        // Errors are reported when the whole line is parsed.
+        let given = commands.clone().ignore_errors(true).try_get_matches_from(&arguments)?;
+        let is_serve = given.subcommand_name() == Some(SERVE);
+        let mut given = &given;
+        while let Some((_, of_command)) = given.subcommand() {
+            given = of_command;
+        }
+        let file = given.get_one::<PathBuf>(FILE).map(|path| read_file(path));
+        let mut file = file.transpose()?.unwrap_or_default();
+        let (mut added, mut origins) = (Vec::new(), Vec::new());
+        for (name, option) in options(&commands) {
+            let (variable, in_file) = (variable_name(name), file.remove(name));
+            let (origin, value) = match (env::var_os(&variable), in_file) {
+                (Some(text), _) => {
+                    let text = text.into_string();
+                    let text = text.map_err(|_| invalid(format!("{variable}: not UTF-8")))?;
+                    let value = match option.get_action() {
+                        ArgAction::Append => Some(Value::from(split(&text))),
+                        _ => option.is_global_set().then(|| Value::from(text)),
+                    };
+                    (variable, value)
+                }
+                (None, Some((origin, value))) => (origin, Some(value)),
+                (None, None) => continue,
+            };
+            let is_own = is_serve || option.is_global_set();
+            let source = || given.value_source(option.get_id().as_str());
+            if is_own && source() != Some(ValueSource::CommandLine) {
+                let values =
+                    value.map_or(Ok(Vec::new()), |value| arguments_of(name, option, value));
+                added.extend(values.map_err(|expected| {
+                    invalid(format!("{origin}: {name}: expected {expected}"))
+                })?);
+                origins.push((name.to_owned(), origin));
+            }
+        }
+        if let Some((name, (origin, _))) = file.first_key_value() {
+            let text = "they are the options of `serve`";
+            return Err(invalid(format!("{origin}: no setting is called `{name}`; {text}")));
+        }
+        // The options of every command can be before its name.
+        let at = arguments.len().min(1 + usize::from(is_serve));
+        arguments.splice(at..at, added);
+        Ok(Self { commands, arguments, origins })
+    }
 
-/// The command line with what the environment and the file add to it, and the options so added
-pub(crate) struct Arguments {
-    pub(crate) arguments: Vec<OsString>,
-    added: Vec<(String, String)>,
-}
-
-impl Arguments {
-    /// Reads the environment, and the file if there is one
-    pub(crate) fn read(
-        arguments: Vec<OsString>,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, String> {
-        let all = all_commands();
-        let Some((command, at)) = command_of(&all, &arguments) else {
-            return Ok(Self { arguments, added: Vec::new() });
-        };
-        let given: Vec<String> = arguments
-            .iter()
-            .take_while(|argument| *argument != "--")
-            .filter_map(|argument| option_name(argument.to_str()?))
-            .collect();
-        let named = value_of(&arguments, FILE).map(PathBuf::from);
-        let file = named.or_else(|| variable(&variable_name(FILE)).map(PathBuf::from));
-        let mut settings = settings(serve(&all), file.as_deref(), variable)?;
-        settings.retain(|setting| {
-            let is_of_all = || option(command, &setting.option).is_some_and(Arg::is_global_set);
-            !given.contains(&setting.option) && (command.get_name() == SERVE || is_of_all())
-        });
-        let added = |setting: &Setting| (setting.option.clone(), setting.origin.clone());
-        let (mut arguments, added) = (arguments, settings.iter().map(added).collect());
-        let values = settings.iter().flat_map(Setting::arguments).map(OsString::from);
-        arguments.splice(at..at, values);
-        Ok(Self { arguments, added })
+    /// Parses the whole line
+    ///
+    /// # Errors
+    ///
+    /// Those of clap, with the origin of each option from elsewhere that they name.
+    pub(crate) fn parse(&self) -> Result<Cli, Error> {
+        let matches = self.commands.clone().try_get_matches_from(&self.arguments);
+        matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+            let notes = self.origins(&error.to_string());
+            if notes.is_empty() { error } else { invalid(plain(&error) + &notes) }
+        })
     }
 
     /// Where the options that an error names come from, unless from the command line
-    pub(crate) fn origins(&self, error: &str) -> String {
-        let is_named = |option: &str| {
-            let end =
-                |rest: &str| !rest.starts_with(|next: char| next == '-' || next.is_alphanumeric());
-            error.split(&format!("--{option}")).skip(1).any(end)
-        };
-        let named = self.added.iter().filter(|(option, _)| is_named(option));
-        named.map(|(option, origin)| format!("\nnote: --{option} is set by {origin}")).collect()
+    fn origins(&self, error: &str) -> String {
+        let is_end = |character: char| character != '-' && !character.is_alphanumeric();
+        let words: Vec<&str> = error.split(is_end).filter_map(|it| it.strip_prefix("--")).collect();
+        let named = self.origins.iter().filter(|(name, _)| words.contains(&name.as_str()));
+        named.map(|(name, origin)| format!("\nnote: --{name} is set by {origin}")).collect()
     }
 }
 
-impl Setting {
-    fn arguments(&self) -> Vec<String> {
-        let option = &self.option;
-        match &self.values {
-            Values::Flag(true) => vec![format!("--{option}")],
-            Values::Flag(false) => Vec::new(),
-            Values::List(values) => {
-                values.iter().map(|value| format!("--{option}={value}")).collect()
-            }
-        }
-    }
-}
-
-/// `milepost config check`: whether `serve` takes the settings of the environment and of a file, by
-/// default that of the environment
+/// `milepost config check`: whether `serve` takes the settings of the environment and of a file
 ///
 /// `names` are those of all variables.
 pub(crate) fn check(
-    path: Option<&Path>,
-    variable: &dyn Fn(&str) -> Option<OsString>,
+    file: Option<PathBuf>,
     names: impl Iterator<Item = OsString>,
 ) -> Result<ExitCode, String> {
-    let all = all_commands();
     let unknown = unknown_variables(names);
     if !unknown.is_empty() {
         return Err(format!("{}: no setting has such a variable", unknown.join(", ")));
     }
-    let path = path.map(PathBuf::from).or_else(|| variable(&variable_name(FILE)).map(Into::into));
-    let known = settings(serve(&all), path.as_deref(), variable)?;
-    check_serve(&known)?;
-    let variables = known.iter().filter(|setting| setting.origin.starts_with(PREFIX)).count();
-    if let Some(path) = path {
-        let of_file = known.len() - variables;
+    let mut line = vec!["milepost".into(), SERVE.into()];
+    line.extend(file.iter().flat_map(|path| [format!("--{FILE}").into(), path.into()]));
+    let line = CommandLine::read(line).map_err(|error| plain(&error))?;
+    if let cli::Command::Serve(args) = line.parse().map_err(|error| plain(&error))?.command {
+        serve_options::check(&args).map_err(|text| format!("{text}{}", line.origins(&text)))?;
+    }
+    let is_variable = |(name, origin): &&(String, String)| *origin == variable_name(name);
+    let variables = line.origins.iter().filter(is_variable).count();
+    if let Some(path) = file {
+        let of_file = line.origins.len() - variables;
         print_line(format_args!("{}: {of_file} settings, all valid", path.display()));
     }
     print_line(format_args!("environment: {variables} settings, all valid"));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks whether `serve` takes these settings
-fn check_serve(known: &[Setting]) -> Result<(), String> {
-    let arguments = known.iter().flat_map(Setting::arguments);
-    let line = ["milepost", SERVE].map(str::to_owned).into_iter().chain(arguments);
-    let checked = match Cli::try_parse_from(line) {
-        Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve_options::check(&args),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    };
-    checked.map_err(|text| {
-        let added = known.iter().map(|it| (it.option.clone(), it.origin.clone())).collect();
-        let origins = Arguments { arguments: Vec::new(), added }.origins(&text);
-        let first = text.lines().next().unwrap_or_default();
-        format!("{}{origins}", first.trim_start_matches("error: "))
-    })
-}
-
 /// The variables among these that are named like a setting, and are none; in their order
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
-    let all = all_commands();
-    let mut known = BTreeSet::from(SECRETS.map(str::to_owned));
-    known.insert(variable_name(FILE));
-    known.extend(options(serve(&all)).map(|(name, _)| variable_name(name)));
+    let commands = commands();
+    let mut known: Vec<String> = options(&commands).map(|(name, _)| variable_name(name)).collect();
+    known.extend(SECRETS.map(str::to_owned).into_iter().chain([variable_name(FILE)]));
     let is_unknown = |name: &String| {
         let is_foreign = OF_ORCHESTRATORS.iter().any(|prefix| name.starts_with(prefix));
         name.starts_with(PREFIX) && !is_foreign && !known.contains(name)
@@ -168,87 +163,26 @@ pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<St
     unknown
 }
 
-/// The settings of the environment, and those of a file that are not there
-fn settings(
-    serve: &Command,
-    file: Option<&Path>,
-    variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<Setting>, String> {
-    let mut settings = from_environment(serve, variable)?;
-    for setting in file.map(|path| from_file(serve, path)).transpose()?.unwrap_or_default() {
-        if settings.iter().all(|other| other.option != setting.option) {
-            settings.push(setting);
+/// All commands; clap reads the variables of the options of `serve`
+fn commands() -> Command {
+    let with_variable = |option: Arg| match option.get_long() {
+        Some(name) if name != ACCEPT_LOSS => {
+            let variable = variable_name(name);
+            // A flag that is off requires no other option, as if it were not given.
+            let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
+            let is_off = is_flag && env::var_os(&variable).is_some_and(|text| text == "false");
+            if is_off { option } else { option.env(variable).hide_env(true) }
         }
-    }
-    Ok(settings)
-}
-
-/// All commands, with the options of every command
-fn all_commands() -> Command {
-    let mut all = Cli::command();
-    all.build();
-    all
-}
-
-fn serve(all: &Command) -> &Command {
-    all.find_subcommand(SERVE).unwrap_or(all)
-}
-
-/// The command that a command line runs, and the index at which its options may be; none where
-/// there is no such command
-fn command_of<'all>(all: &'all Command, arguments: &[OsString]) -> Option<(&'all Command, usize)> {
-    let mut words = arguments.iter().skip(1).map_while(|argument| argument.to_str()).peekable();
-    if words.peek().is_none_or(|word| word.starts_with('-')) {
-        return Some((serve(all), arguments.len().min(1)));
-    }
-    let (mut command, mut at) = (all, 1);
-    while let Some(found) = words.next().and_then(|word| command.find_subcommand(word)) {
-        if found.get_name() == "help" {
-            return None;
-        }
-        (command, at) = (found, at + 1);
-    }
-    (at > 1).then_some((command, at))
+        _ => option,
+    };
+    Cli::command().mut_subcommand(SERVE, |serve| serve.mut_args(with_variable))
 }
 
 /// The options that can come from elsewhere, by their names
-fn options(serve: &Command) -> impl Iterator<Item = (&str, &Arg)> {
-    serve
-        .get_arguments()
-        .filter(|argument| is_setting(argument))
-        .filter_map(|argument| Some((argument.get_long()?, argument)))
-}
-
-fn option<'serve>(serve: &'serve Command, name: &str) -> Option<&'serve Arg> {
-    options(serve).find_map(|(option, argument)| (option == name).then_some(argument))
-}
-
-/// Whether an option can come from elsewhere
-fn is_setting(argument: &Arg) -> bool {
-    let is_other = matches!(
-        argument.get_action(),
-        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
-    );
-    !is_other && argument.get_long().is_some_and(|name| ![FILE, ACCEPT_LOSS].contains(&name))
-}
-
-/// The name of an option in an argument such as `--name` or `--name=value`
-fn option_name(argument: &str) -> Option<String> {
-    let name = argument.strip_prefix("--")?;
-    Some(name.split_once('=').map_or(name, |(name, _)| name).to_owned())
-}
-
-/// The value of an option of the command line
-fn value_of(arguments: &[OsString], name: &str) -> Option<OsString> {
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let text = argument.to_str().unwrap_or_default();
-        if option_name(text).is_some_and(|found| found == name) {
-            let own = text.split_once('=').map(|(_, value)| OsString::from(value));
-            return own.or_else(|| rest.next().cloned());
-        }
-    }
-    None
+fn options(commands: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    let serve = commands.find_subcommand(SERVE).into_iter().flat_map(Command::get_arguments);
+    let named = serve.chain(commands.get_arguments()).filter_map(|it| Some((it.get_long()?, it)));
+    named.filter(|(name, _)| ![FILE, ACCEPT_LOSS].contains(name))
 }
 
 /// The variable of an option: `MILEPOST_MAX_WAIT` of `max-wait`
@@ -256,100 +190,64 @@ fn variable_name(option: &str) -> String {
     format!("{PREFIX}{}", option.replace('-', "_").to_uppercase())
 }
 
-fn from_environment(
-    serve: &Command,
-    variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<Setting>, String> {
-    let mut settings = Vec::new();
-    for (option, argument) in options(serve) {
-        let origin = variable_name(option);
-        let Some(value) = variable(&origin) else { continue };
-        let value = value.into_string().map_err(|_| format!("{origin}: not UTF-8"))?;
-        let values = match argument.get_action() {
-            ArgAction::SetTrue => match value.as_str() {
-                "true" => Values::Flag(true),
-                "false" => Values::Flag(false),
-                _ => return Err(format!("{origin}: `{value}` is neither true nor false")),
-            },
-            ArgAction::Append => Values::List(split(&value)),
-            _ => Values::List(vec![value]),
-        };
-        settings.push(Setting { option: option.to_owned(), values, origin });
-    }
-    Ok(settings)
-}
-
 /// The values in a variable, with commas between them; those between the hosts of an archive in a
 /// cluster are part of its address
 fn split(text: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for part in text.split(',') {
-        let is_in_hosts = |value: &String| {
+        let is_in_hosts = |value: &&mut String| {
             value.strip_prefix("cassandra://").is_some_and(|hosts| !hosts.contains('/'))
         };
-        match values.last_mut().filter(|value| is_in_hosts(value)) {
-            Some(address) => {
-                address.push(',');
-                address.push_str(part);
-            }
+        match values.last_mut().filter(is_in_hosts) {
+            Some(address) => *address += &format!(",{part}"),
             None => values.push(part.to_owned()),
         }
     }
     values
 }
 
-/// The settings of a file, in the order of their names
-fn from_file(serve: &Command, path: &Path) -> Result<Vec<Setting>, String> {
+/// The settings of a file by their names, each with its place
+fn read_file(path: &Path) -> Result<BTreeMap<String, (String, Value)>, Error> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-    parse(serve, &text, &shown.to_string())
-}
-
-fn parse(serve: &Command, text: &str, path: &str) -> Result<Vec<Setting>, String> {
-    let line_of = |at: usize| 1 + text.get(..at).unwrap_or(text).matches('\n').count();
-    let place = |at: usize| format!("{path}:{}", line_of(at));
-    let root = DeTable::parse(text).map_err(|error| {
-        format!("{}: {}", place(error.span().map_or(0, |span| span.start)), error.message())
+    let text = fs::read_to_string(path).map_err(|error| invalid(format!("{shown}: {error}")))?;
+    let line = |at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let place = |at| format!("{shown}:{}", line(at));
+    let settings: BTreeMap<Spanned<String>, Value> = toml::from_str(&text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        invalid(format!("{}: {}", place(at), error.message()))
     })?;
-    let mut settings = Vec::new();
-    for (key, value) in root.into_inner() {
-        let (origin, option) = (place(key.span().start), key.into_inner().into_owned());
-        let argument = self::option(serve, &option).ok_or_else(|| {
-            format!("{origin}: no setting is called `{option}`; they are the options of `serve`")
-        })?;
-        let values = values_of(argument, value.into_inner())
-            .map_err(|expected| format!("{origin}: {option}: expected {expected}"))?;
-        settings.push(Setting { option, values, origin });
-    }
-    settings.sort_by(|a, b| a.option.cmp(&b.option));
-    Ok(settings)
+    let placed = |(name, value): (Spanned<String>, Value)| {
+        let origin = place(name.span().start);
+        (name.into_inner(), (origin, value))
+    };
+    Ok(settings.into_iter().map(placed).collect())
 }
 
-/// A value of a file as those of an option; the error says what is expected
-fn values_of(argument: &Arg, value: DeValue<'_>) -> Result<Values, &'static str> {
-    let single = |value: DeValue<'_>| match value {
-        DeValue::String(text) => Some(text.into_owned()),
-        DeValue::Integer(number) => {
-            let number = i64::from_str_radix(number.as_str(), number.radix());
-            number.ok().map(|number| number.to_string())
+/// The arguments of an option with this value; the error says what is expected
+fn arguments_of(name: &str, option: &Arg, value: Value) -> Result<Vec<OsString>, &'static str> {
+    let (values, expected) = match (option.get_action(), value) {
+        (ArgAction::SetTrue, Value::Boolean(is_on)) => {
+            return Ok(is_on.then(|| format!("--{name}").into()).into_iter().collect());
         }
-        _ => None,
+        (ArgAction::SetTrue, _) => return Err("true or false"),
+        (ArgAction::Append, Value::Array(values)) => (values, "a list of texts"),
+        (_, value) => (vec![value], "a text or a whole number"),
     };
-    match (argument.get_action(), value) {
-        (ArgAction::SetTrue, DeValue::Boolean(is_set)) => Ok(Values::Flag(is_set)),
-        (ArgAction::SetTrue, _) => Err("true or false"),
-        (ArgAction::Append, DeValue::Array(values)) => {
-            let values = values.into_iter().map(Spanned::into_inner);
-            let values: Option<Vec<String>> = values.map(single).collect();
-            values.map(Values::List).ok_or("a list of texts")
-        }
-        (ArgAction::Append, value) => {
-            single(value).map(|one| Values::List(vec![one])).ok_or("a text or a list of texts")
-        }
-        (_, value) => {
-            single(value).map(|one| Values::List(vec![one])).ok_or("a text or a whole number")
-        }
-    }
+    let argument = |value| match value {
+        Value::String(text) => Ok(format!("--{name}={text}").into()),
+        Value::Integer(number) => Ok(format!("--{name}={number}").into()),
+        _ => Err(expected),
+    };
+    values.into_iter().map(argument).collect()
+}
+
+fn invalid(text: String) -> Error {
+    Error::raw(ErrorKind::InvalidValue, text + "\n")
+}
+
+/// The text of an error of clap, without its prefix
+fn plain(error: &Error) -> String {
+    error.to_string().trim_start_matches("error: ").trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -1,64 +1,61 @@
-//! Options from the command line, variables and a file, and which of them counts.
+//! Options from the command line and a file, and the names of variables.
+//!
+//! Variables themselves are those of the process, so the tests of the program set them.
 
 use super::*;
 
-fn read(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Vec<String>, String> {
-    let arguments = arguments.iter().map(OsString::from).collect();
-    let variable = |name: &str| {
-        let found = variables.iter().find(|(variable, _)| *variable == name);
-        found.map(|(_, value)| OsString::from(value))
-    };
-    let read = Arguments::read(arguments, &variable)?;
+fn read(arguments: &[&str]) -> Result<Vec<String>, String> {
+    let read = CommandLine::read(arguments.iter().map(OsString::from).collect());
+    let read = read.map_err(|error| plain(&error))?;
     Ok(read.arguments.into_iter().map(|it| it.into_string().unwrap()).collect())
 }
 
 #[test]
-fn the_command_line_comes_before_the_environment_and_that_before_the_file() {
+fn the_file_adds_the_options_that_the_command_line_lacks() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("milepost.toml");
-    let file = "max-wait = '3s'\ntimeout = '3s'\nmax-batch = 3\ntimeout-cause = true\n";
+    let file = "max-wait = '3s'\nmax-batch = 3\ntimeout-cause = true\nstrict-types = false\n\
+                follow = ['mainnet', 'testnet']\nlog = 'warn'\n";
     fs::write(&path, file).unwrap();
-    let path = path.to_str().unwrap();
-    let environment = [
-        ("MILEPOST_SETTINGS", path),
-        ("MILEPOST_TIMEOUT", "2s"),
-        ("MILEPOST_MAX_WAIT", "2s"),
-        ("MILEPOST_FOLLOW", "mainnet,testnet"),
-        ("MILEPOST_STRICT_TYPES", "false"),
-    ];
-    let expected = ["--timeout=2s", "--follow=mainnet", "--follow=testnet"];
-    let from_file = ["--max-batch=3", "--timeout-cause"];
+    let path = format!("--settings={}", path.display());
     for start in [&["milepost", "serve"][..], &["milepost"]] {
-        let line = read(&[start, &["--max-wait", "1s"]].concat(), &environment).unwrap();
-        let mut added = line[start.len()..line.len() - 2].to_vec();
-        let mut all = [&expected[..], &from_file].concat();
+        let line = read(&[start, &["--max-wait", "1s", &path]].concat()).unwrap();
+        let mut added = line[2..line.len() - 3].to_vec();
         added.sort_unstable();
-        all.sort_unstable();
-        assert_eq!(added, all);
-        assert_eq!(line[line.len() - 2..], ["--max-wait", "1s"]);
+        assert_eq!(
+            added,
+            [
+                "--follow=mainnet",
+                "--follow=testnet",
+                "--log=warn",
+                "--max-batch=3",
+                "--timeout-cause"
+            ]
+        );
+        assert_eq!(line[..2], ["milepost", "serve"]);
+        assert_eq!(line[line.len() - 3..], ["--max-wait", "1s", &path]);
     }
-    // The file of the command line comes first as well.
-    let by_option = read(&["milepost", "serve", "--settings", path], &environment[1..]);
-    assert!(by_option.unwrap().contains(&"--max-batch=3".to_owned()));
-    let error = read(&["milepost", "--settings=missing.toml"], &environment).unwrap_err();
+    let error = read(&["milepost", "--settings=missing.toml"]).unwrap_err();
     assert!(error.starts_with("missing.toml: "), "{error}");
     // Other commands have the options of every command.
-    for (line, at, expected) in [
-        (&["milepost", "import", "x"][..], 2, &["--log=warn"][..]),
-        (&["milepost", "archive", "stats", "x"], 3, &["--log=warn"]),
-        (&["milepost", "config", "check", "x"], 3, &["--log=warn"]),
-        (&["milepost", "status", "--log", "info"], 2, &[]),
-        (&["milepost", "teleport"], 2, &[]),
-        (&["milepost", "help", "serve"], 3, &[]),
+    for (line, added) in [
+        (&["import", "x"][..], &["--log=warn"][..]),
+        (&["archive", "stats", "x"], &["--log=warn"]),
+        (&["store", "--log-format", "json", "info", "x"], &["--log=warn"]),
+        (&["config", "check", "x"], &["--log=warn"]),
+        (&["import", "--log", "info", "--store", "s", "x"], &[]),
+        (&["config", "check", "--log=info"], &[]),
     ] {
-        let variables = [&environment[..], &[("MILEPOST_LOG", "warn")]].concat();
-        let all = read(line, &variables).unwrap();
-        assert_eq!(all, [&line[..at], expected, &line[at..]].concat(), "{line:?}");
+        let given = [line, &[&path]].concat();
+        let line = read(&[&["milepost"], &given[..]].concat()).unwrap();
+        assert_eq!(line, [&["milepost"], added, &given[..]].concat());
     }
 }
 
 #[test]
 fn what_is_not_an_option_is_refused_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f.toml");
     for (text, expected) in [
         ("\n\ntimeuot = '1s'", "f.toml:3: no setting is called `timeuot`"),
         ("timeout = '1s'\n[archive]\n", "f.toml:2: archive: expected a text or a whole number"),
@@ -68,6 +65,8 @@ fn what_is_not_an_option_is_refused_with_its_place() {
             "f.toml:1: no setting is called `url`; they are the options of `serve`",
         ),
         ("settings = 'other.toml'", "f.toml:1: no setting is called `settings`"),
+        ("accept-loss = true", "f.toml:1: no setting is called `accept-loss`"),
+        ("help = true", "f.toml:1: no setting is called `help`"),
         ("max_wait = '1s'", "f.toml:1: no setting is called `max_wait`"),
         ("timeout = 1.5", "f.toml:1: timeout: expected a text or a whole number"),
         ("timeout = ['1s']", "f.toml:1: timeout: expected a text or a whole number"),
@@ -76,46 +75,42 @@ fn what_is_not_an_option_is_refused_with_its_place() {
         ("\ntimeout = \n", "f.toml:2: "),
         ("timeout = '1s'\ntimeout = '2s'", "f.toml:2: duplicate key"),
     ] {
-        let error = parse(serve(&all_commands()), text, "f.toml").unwrap_err();
-        assert!(error.starts_with(expected), "{text}: {error}");
+        fs::write(&path, text).unwrap();
+        let error = read(&["milepost", "--settings", path.to_str().unwrap()]).unwrap_err();
+        let place = error.strip_prefix(&format!("{}/", directory.path().display()));
+        assert!(place.is_some_and(|error| error.starts_with(expected)), "{text}: {error}");
     }
-    let environment = [("MILEPOST_TIMEOUT_CAUSE", "1")];
-    let error = read(&["milepost"], &environment).unwrap_err();
-    assert_eq!(error, "MILEPOST_TIMEOUT_CAUSE: `1` is neither true nor false");
 }
 
 #[test]
 fn an_error_says_where_an_option_comes_from() {
-    let environment = |name: &str| (name == "MILEPOST_MAX_WAIT").then(|| "x".into());
-    let arguments = Arguments::read(vec!["milepost".into()], &environment).unwrap();
+    let origins = vec![("max-wait".to_owned(), "MILEPOST_MAX_WAIT".to_owned())];
+    let line = CommandLine { commands: commands(), arguments: Vec::new(), origins };
     let origin = "\nnote: --max-wait is set by MILEPOST_MAX_WAIT";
-    assert_eq!(arguments.origins("invalid value for '--max-wait <TIME>'"), origin);
-    assert_eq!(arguments.origins("invalid value for '--max-waiting <NUMBER>'"), "");
+    assert_eq!(line.origins("invalid value for '--max-wait <TIME>'"), origin);
+    assert_eq!(line.origins("--max-wait: too long"), origin);
+    assert_eq!(line.origins("invalid value for '--max-waiting <NUMBER>'"), "");
 }
 
 #[test]
-fn an_option_gives_the_same_arguments_from_each_place() {
+fn every_option_has_a_name_in_each_place() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("milepost.toml");
-    let all = all_commands();
-    assert!(options(serve(&all)).count() > 40);
-    for (name, argument) in options(serve(&all)) {
-        let (arguments, variable, value) = match argument.get_action() {
-            ArgAction::SetTrue => (vec![format!("--{name}")], "true", "true"),
-            ArgAction::Append => {
-                (vec![format!("--{name}=x"), format!("--{name}=y")], "x,y", "['x', 'y']")
-            }
-            _ => (vec![format!("--{name}=x,y")], "x,y", "'x,y'"),
+    let path = format!("--settings={}", file.display());
+    let commands = commands();
+    assert!(options(&commands).count() > 40);
+    for (name, option) in options(&commands) {
+        let variable = option.get_env().map(|name| name.to_str().unwrap());
+        let expected = (!option.is_global_set()).then(|| variable_name(name));
+        assert_eq!(variable, expected.as_deref());
+        let (expected, value) = match option.get_action() {
+            ArgAction::SetTrue => (vec![format!("--{name}")], "true"),
+            ArgAction::Append => (vec![format!("--{name}=x"), format!("--{name}=y")], "['x', 'y']"),
+            _ => (vec![format!("--{name}=x,y")], "'x,y'"),
         };
-        let line = ["milepost", SERVE];
-        let expected: Vec<&str> =
-            line.into_iter().chain(arguments.iter().map(String::as_str)).collect();
-        assert_eq!(read(&expected, &[]).unwrap(), expected);
-        let own = variable_name(name);
-        assert_eq!(read(&line, &[(&own, variable)]).unwrap(), expected, "{own}");
         fs::write(&file, format!("{name} = {value}\n")).unwrap();
-        let settings = [("MILEPOST_SETTINGS", file.to_str().unwrap())];
-        assert_eq!(read(&line, &settings).unwrap(), expected, "{own}");
+        let line = read(&["milepost", SERVE, &path]).unwrap();
+        assert_eq!(line[2..line.len() - 1], expected);
     }
 }
 
@@ -152,7 +147,7 @@ fn a_variable_without_a_setting_is_unknown() {
     let unknown = unknown_variables(names.into_iter().map(OsString::from));
     assert_eq!(unknown, ["MILEPOST_BACKFILL_JOBS", "MILEPOST_TIMEOUTS"]);
     // What is foreign is no setting of this program either.
-    for (name, _) in options(serve(&all_commands())) {
+    for (name, _) in options(&commands()) {
         let name = variable_name(name);
         assert!(!OF_ORCHESTRATORS.iter().any(|prefix| name.starts_with(prefix)), "{name}");
     }

@@ -37,7 +37,7 @@ fn help_lists_every_command() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for word in ["serve", "import", "status", "config", "--listen", "--blocks", "--timeout"] {
+    for word in ["serve", "import", "status", "config", "milepost serve --help", "--settings"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 }

@@ -48,7 +48,24 @@ fn a_wrong_value_is_an_error_that_says_where_it_stands() {
     let note = "note: --max-wait is set by MILEPOST_MAX_WAIT";
     assert!(errors(&output).contains(note), "{}", errors(&output));
     let output = command(&["serve"]).env("MILEPOST_TIMEOUT_CAUSE", "1").output().unwrap();
-    assert!(errors(&output).contains("neither true nor false"), "{}", errors(&output));
+    let texts =
+        ["[possible values: true, false]", "--timeout-cause is set by MILEPOST_TIMEOUT_CAUSE"];
+    for text in texts {
+        assert!(errors(&output).contains(text), "{}", errors(&output));
+    }
+}
+
+#[test]
+fn the_variables_of_the_server_are_read_by_it_alone() {
+    let run =
+        |args: &[&str], name: &str, value: &str| command(args).env(name, value).output().unwrap();
+    assert!(run(&["man"], "MILEPOST_MAX_WAIT", "long").status.success());
+    assert!(run(&["serve", "--help"], "MILEPOST_SETTINGS", "/nowhere").status.success());
+    let output = run(&["man"], "MILEPOST_LOG_FORMAT", "xml");
+    assert_eq!(output.status.code(), Some(2));
+    let note = "note: --log-format is set by MILEPOST_LOG_FORMAT";
+    assert!(errors(&output).contains(note), "{}", errors(&output));
+    assert!(run(&["man", "--log-format", "json"], "MILEPOST_LOG_FORMAT", "xml").status.success());
 }
 
 #[test]
@@ -118,6 +135,16 @@ fn a_file_of_settings_is_checked_without_a_server() {
             &[("MILEPOST_TIMEOUTS", "1s"), ("MILEPOST_ARCHIVE", "memory")],
             Err("MILEPOST_TIMEOUTS: no setting has such a variable"),
         ),
+        (
+            &[("MILEPOST_FOLLOW", "mainnet,testnet"), ("MILEPOST_ARCHIVE", "memory")],
+            Err("--follow has a feed of mainnet and one of testnet"),
+        ),
+        (
+            &[("MILEPOST_ARCHIVE", "memory"), ("MILEPOST_ARCHIVE_OLDER", "cassandra://a,b/k?dc=")],
+            Err("note: --archive-older is set by MILEPOST_ARCHIVE_OLDER"),
+        ),
+        (&[("MILEPOST_FORWARD", "true")], Err("note: --forward is set by MILEPOST_FORWARD")),
+        (&[("MILEPOST_FORWARD", "false"), ("MILEPOST_ARCHIVE", "memory")], Ok("all valid")),
         (&[], Err("--archive-backlog: there is no archive")),
     ] {
         for by_variable in [false, true] {
@@ -134,6 +161,17 @@ fn a_file_of_settings_is_checked_without_a_server() {
             assert_eq!(output.status.code(), Some(status), "{variables:?}: {text}");
             assert!(text.contains(printed.unwrap_or_else(|text| text)), "{variables:?}: {text}");
         }
+    }
+    // A list of one place replaces that of another, and a flag that is off one that is on.
+    fs::write(&path, "follow = ['mainnet', 'testnet']\nforward = true\n").unwrap();
+    for (variables, status) in [
+        (&[("MILEPOST_FOLLOW", "mainnet")][..], 0),
+        (&[("MILEPOST_FOLLOW", "practice"), ("MILEPOST_FORWARD", "false")], 0),
+        (&[("MILEPOST_FOLLOW", "practice")], 2),
+    ] {
+        let mut check = command(&["config", "check", text(&path)]);
+        let output = check.envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{variables:?}: {}", errors(&output));
     }
     let output = run(&["config", "check", "missing.toml"]);
     assert!(errors(&output).contains("missing.toml: "), "{}", errors(&output));
