@@ -230,7 +230,8 @@ pub(crate) struct CommonArgs {
     /// Messages that are logged to standard error
     ///
     /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives of the Rust crate
-    /// `tracing`, such as `info,milepost_feeds=debug`.
+    /// `tracing`, such as `info,milepost_feeds=debug`. A level alone is that of this program; a
+    /// library is logged if a directive names it, such as `info,h2=debug`.
     #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
     pub(crate) log: LogFilter,
     /// Format of the log

@@ -22,8 +22,17 @@ use tracing_subscriber::filter::ParseError;
 pub(crate) struct LogFilter(String);
 
 impl LogFilter {
+    /// The filter: a level alone is that of our own crates, whose names all begin alike
+    ///
+    /// A library logs nothing unless a directive names it. Some write a line for each connection of
+    /// a client, and others repeat each second what the feed or the archive logs once.
     fn filter(&self) -> Result<EnvFilter, ParseError> {
-        EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).parse(&self.0)
+        let directives = self.0.split(',').filter(|directive| !directive.is_empty());
+        let of_targets = directives.map(|directive| match directive.parse::<LevelFilter>() {
+            Ok(level) => format!("{OWN_CRATES}={level}"),
+            Err(_) => directive.to_owned(),
+        });
+        EnvFilter::builder().parse(of_targets.collect::<Vec<_>>().join(","))
     }
 }
 
@@ -57,13 +66,8 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Libraries with a level of their own unless the directives name them
-///
-/// h2 writes a line for each connection that it ends, so clients could fill a disk. The driver of
-/// Cassandra repeats each second why it cannot connect, and the archive logs that once. fjall
-/// and its trees write some twenty lines for each archive that they open.
-const QUIET: [(&str, &str); 4] =
-    [("h2", "off"), ("scylla", "off"), ("fjall", "warn"), ("lsm_tree", "warn")];
+/// What the names of our own crates begin with, as a target of `tracing`
+const OWN_CRATES: &str = "milepost";
 
 /// Whether logs are JSON, in which spans are written
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -77,12 +81,6 @@ pub(crate) fn is_json() -> bool {
 pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
     // It was parsed before.
     let filter = filter.filter().unwrap_or_default();
-    let filter = QUIET.iter().fold(filter, |filter, (name, level)| {
-        match (format!("{filter}").contains(name), format!("{name}={level}").parse()) {
-            (false, Ok(directive)) => filter.add_directive(directive),
-            _ => filter,
-        }
-    });
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     match format {
         LogFormat::Text => {
@@ -129,7 +127,36 @@ pub(crate) fn print_line(line: impl core::fmt::Display) {
 
 #[cfg(test)]
 mod tests {
+    use tracing::{Level, enabled};
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::registry;
+
     use super::*;
+
+    #[test]
+    fn a_library_is_logged_only_where_a_directive_names_it() {
+        // A line of the server at `info`, of the feeds at `debug`, and of a library at `error`.
+        for (directives, expected) in [
+            ("info", [true, false, false]),
+            ("trace", [true, true, false]),
+            ("warn", [false, false, false]),
+            ("warn,milepost_feeds=debug", [false, true, false]),
+            ("info,h2=warn", [true, false, true]),
+            ("milepost_feeds=debug", [false, true, false]),
+            ("off,h2", [false, false, true]),
+        ] {
+            let filter = directives.parse::<LogFilter>().unwrap().filter().unwrap();
+            with_default(registry().with(filter), || {
+                let is_logged = [
+                    enabled!(target: "milepost_server::serve", Level::INFO),
+                    enabled!(target: "milepost_feeds::node", Level::DEBUG),
+                    enabled!(target: "h2::proto::streams", Level::ERROR),
+                ];
+                assert_eq!(is_logged, expected, "{directives}");
+            });
+        }
+        assert!("info,h2=loud".parse::<LogFilter>().is_err());
+    }
 
     #[test]
     fn a_panic_is_described_with_its_place() {
