@@ -250,7 +250,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     if chain.is_shut_down() {
         return Ok(());
     }
-    let listener = listen(socket)?;
+    let listener = listen(socket, &args.listen)?;
     chain.enter(Phase::Serving { drain: args.drain });
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let note = match new_blocks {
@@ -427,8 +427,8 @@ async fn bind(address: &str) -> Result<TcpSocket, String> {
     Ok(socket)
 }
 
-fn listen(socket: TcpSocket) -> Result<TcpListener, String> {
-    socket.listen(BACKLOG).map_err(|error| format!("cannot listen: {error}"))
+fn listen(socket: TcpSocket, address: &str) -> Result<TcpListener, String> {
+    socket.listen(BACKLOG).map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
 /// Shuts the service down on SIGTERM or SIGINT, after `--drain` if it serves; a signal meanwhile
