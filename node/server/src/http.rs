@@ -112,6 +112,9 @@ const MAX_STREAMS: u32 = 256;
 /// How long connections are accepted after a shutdown signal: requests that a client sent before
 /// the signal are answered even if the server had not accepted its connection
 const ACCEPT_GRACE: Duration = Duration::from_millis(250);
+/// A failure to accept a connection is logged if there was none within this time: many attempts in a
+/// second fail until other connections end
+const ACCEPT_FAILURE_PAUSE: Duration = Duration::from_secs(60);
 /// Connections are dropped if none of them ends within this time after that
 const DRAIN_INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum time until the last response is sent
@@ -194,7 +197,7 @@ pub(crate) async fn serve(
     };
     let mut accept_end = pin!(accept_end);
     let mut new_connections = NewConnections::new();
-    let mut accepted_count = 0;
+    let (mut accepted_count, mut last_failure) = (0, None);
     // A task of the runtime has a budget, which some dozens of connections would use up.
     let accepting = unconstrained(async {
         loop {
@@ -217,7 +220,7 @@ pub(crate) async fn serve(
                 (permit, accepted) = accepted => match accepted {
                     Ok((stream, address)) => (permit, stream, address),
                     Err(error) => {
-                        handle_accept_error(&error).await;
+                        handle_accept_error(&error, &mut last_failure).await;
                         continue;
                     }
                 },
@@ -291,13 +294,16 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-async fn handle_accept_error(error: &io::Error) {
+async fn handle_accept_error(error: &io::Error, last_failure: &mut Option<Instant>) {
     match error.kind() {
         // The client disconnected before its connection was accepted.
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset => {}
         // Out of file descriptors, most likely: wait until other connections end.
         _ => {
-            warn!("cannot accept a connection: {error}");
+            let last = last_failure.replace(Instant::now());
+            if last.is_none_or(|last| last.elapsed() >= ACCEPT_FAILURE_PAUSE) {
+                warn!("cannot accept a connection: {error}");
+            }
             time::sleep(Duration::from_millis(100)).await;
         }
     }

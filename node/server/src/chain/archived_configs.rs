@@ -36,11 +36,11 @@ pub(super) fn import(chain: &Chain, archive: &impl Archive) -> Result<(), Error>
             break;
         }
         for same_key in rows.chunk_by(|(one, _), (other, _)| one == other) {
-            let [(key, row)] = same_key else {
-                let key = same_key.first().map(|(key, _)| key);
-                warn!("{key:?}: two contents in the archive, neither is used");
+            let [(key, row), others @ ..] = same_key else { continue };
+            if !others.is_empty() {
+                warn!("the archive holds two contents of {key:?}, and neither is used");
                 continue;
-            };
+            }
             let (scope, text) = config(key, row)?;
             let stored = Key::new(Table::Configs, key.bytes_in_table());
             let read = |key| chain.store().snapshot().get(&key);

@@ -22,10 +22,11 @@ use milepost::import::{ArchiveFloor, ImportSettings};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::{Key, Table};
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{Chain, archived_configs};
 use crate::archive::{ArchiveOptions, Forgotten, Lookups, forgotten_heights};
+use crate::errors::LoggedKinds;
 use crate::metrics::{family, sample};
 
 /// How often the progress of all writers is read, by a server that writes and by one that does not
@@ -35,8 +36,6 @@ const READER_INTERVAL: Duration = Duration::from_secs(2);
 /// five seconds once it can be
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(4);
-/// Minimum time between two warnings of one failure
-const FAILURE_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// How often a block that waits for the archive looks whether the service shuts down
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum time between two warnings that blocks are forgotten
@@ -311,7 +310,7 @@ impl Exporter {
         let mut step = exporter.start(reads_progress);
         loop {
             if let Some(writer) = exporter.writer_mut().filter(|_| !is_open) {
-                info!("writes to the archive as {}", writer.id());
+                info!("this server writes to the archive as writer {}", writer.id());
                 is_open = true;
             }
             let is_write = matches!(step, ExportStep::Write(_));
@@ -397,7 +396,7 @@ impl Exporter {
             self.removed_keys.fetch_add(count - removed_before, Relaxed);
             match has_more {
                 Ok(true) => state.removal = Some(pass),
-                Ok(false) => info!("removed the rows of {count} keys below height {before}"),
+                Ok(false) => debug!("removed the rows of {count} keys below height {before}"),
                 Err(error) => warn!("rows below height {before} cannot be removed: {error}"),
             }
         }
@@ -435,7 +434,7 @@ impl Exporter {
 pub(crate) async fn run_exporter(chain: Arc<Chain>, exporter: Arc<Exporter>) {
     let mut commits = chain.commits();
     let mut pause = MIN_PAUSE;
-    let mut warned: Option<(String, Instant)> = None;
+    let mut logged = LoggedKinds::default();
     loop {
         commits.borrow_and_update();
         let step = {
@@ -450,12 +449,8 @@ pub(crate) async fn run_exporter(chain: Arc<Chain>, exporter: Arc<Exporter>) {
         };
         if let Some(text) = failure {
             exporter.note_failure(&chain);
-            let is_new = warned.as_ref().is_none_or(|(warned, time)| {
-                *warned != text || time.elapsed() >= FAILURE_WARNING_INTERVAL
-            });
-            if is_new {
-                warn!("the export to the archive failed, and is tried again in {pause:?}: {text}");
-                warned = Some((text, Instant::now()));
+            if logged.insert(&text) {
+                warn!("the export to the archive failed, and is tried again: {text}");
             }
             tokio::select! {
                 () = chain.shutdown_signal() => return,
@@ -465,7 +460,7 @@ pub(crate) async fn run_exporter(chain: Arc<Chain>, exporter: Arc<Exporter>) {
             continue;
         }
         exporter.note_success();
-        (pause, warned) = (MIN_PAUSE, None);
+        (pause, logged) = (MIN_PAUSE, LoggedKinds::default());
         tokio::select! {
             () = chain.shutdown_signal() => return,
             changed = commits.changed() => if changed.is_err() { return },

@@ -45,6 +45,7 @@ pub(crate) async fn serve(chain: Arc<Chain>) {
         }
     };
     let _removed = RemovedSocket(path);
+    let mut is_failing = false;
     loop {
         let accepted = tokio::select! {
             () = chain.shutdown_signal() => return,
@@ -57,11 +58,15 @@ pub(crate) async fn serve(chain: Arc<Chain>) {
                 continue;
             }
             Err(error) => {
-                warn!("cannot accept a backup: {error}");
+                if !is_failing {
+                    warn!("cannot accept a backup: {error}");
+                }
+                is_failing = true;
                 time::sleep(Duration::from_secs(1)).await;
                 continue;
             }
         };
+        is_failing = false;
         let (chain, storage) = (Arc::clone(&chain), storage.clone());
         let sent = task::spawn_blocking(move || send(&storage, stream, &|| chain.is_shut_down()));
         match sent.await {

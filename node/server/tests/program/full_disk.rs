@@ -93,10 +93,8 @@ fn an_archive_is_written_again_and_the_store_does_not_outgrow_the_backlog() {
     let server = start(&args, &log);
     server.until("blocks are archived", || archived(&server).is_some());
     limit(&server, FULL);
-    let failed = format!(
-        "the export to the archive failed, and is tried again in 1s: {}/rows: ",
-        text(&archive)
-    );
+    let failed =
+        format!("the export to the archive failed, and is tried again: {}/rows: ", text(&archive));
     server.until("an export fails", || is_logged(&log, &failed));
     assert!(is_logged(&log, "File too large"));
     let waits = "the archive cannot be written, so no block is imported: the store has 3 blocks that it has not";
