@@ -40,7 +40,18 @@ struct State {
     failure: Option<String>,
     /// The sources that refuse this client
     refusing: Vec<usize>,
+    changes: Changes,
     clock: ClockCheck,
+}
+
+/// Which changes of the source are logged: while no source has a block they take turns, and each is
+/// named once
+#[derive(Default)]
+struct Changes {
+    /// The sources that were left since the last block
+    left: Vec<usize>,
+    /// The source that is followed, if that is not logged
+    unlogged: Option<usize>,
 }
 
 /// Compares the times of blocks with the clock of this machine
@@ -65,6 +76,9 @@ impl FeedLog {
         match event {
             Event::Fetched { height, timestamp_nanos, finality, .. } => {
                 state.has_block = true;
+                if let Some(feed) = state.changes.fetched() {
+                    info!("{} is followed now: it has a new block", url(&feed));
+                }
                 let produced = Duration::from_nanos(*timestamp_nanos);
                 let now = UNIX_EPOCH.elapsed().unwrap_or_default();
                 let is_new = *finality == Finality::Optimistic;
@@ -101,6 +115,9 @@ impl FeedLog {
                 info!("the feed has new blocks again");
             }
             Event::FeedChanged { feed, from, reason, .. } => {
+                if !state.changes.changed(*from, *feed) {
+                    return debug!("feed: {event:?}");
+                }
                 let (url, from) = (url(feed), url(from));
                 match reason {
                     ChangeReason::Silent { silence, .. } => info!(
@@ -129,6 +146,24 @@ impl FeedLog {
             }
             event => debug!("feed: {event:?}"),
         }
+    }
+}
+
+impl Changes {
+    /// Notes that a source is followed instead of another; returns whether it is to be logged
+    fn changed(&mut self, from: usize, to: usize) -> bool {
+        let is_new = !self.left.contains(&from);
+        if is_new {
+            self.left.push(from);
+        }
+        self.unlogged = (!is_new).then_some(to);
+        is_new
+    }
+
+    /// Notes that there is a block; returns the source that is followed, if it is to be logged
+    fn fetched(&mut self) -> Option<usize> {
+        self.left.clear();
+        self.unlogged.take()
     }
 }
 
@@ -184,6 +219,20 @@ mod tests {
     use super::*;
 
     const NOW: Duration = Duration::from_secs(1_800_000_000);
+
+    #[test]
+    fn sources_that_take_turns_without_a_block_are_logged_once_each() {
+        let mut changes = Changes::default();
+        assert_eq!(changes.fetched(), None);
+        let turns = [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)];
+        let logged = turns.map(|(from, to)| changes.changed(from, to));
+        assert_eq!(logged, [true, true, false, false, false]);
+        // The last line says that the other one is followed.
+        assert_eq!(changes.fetched(), Some(1));
+        assert_eq!(changes.fetched(), None);
+        assert!(changes.changed(1, 0));
+        assert_eq!(changes.fetched(), None);
+    }
 
     #[test]
     fn a_block_of_the_future_is_reported_once() {
