@@ -281,7 +281,7 @@ impl Chain {
         message: impl FnOnce() -> String,
     ) {
         let Some(first) = &type_mismatches.first else { return };
-        self.metrics.mismatches_imported(type_mismatches.count);
+        self.metrics.type_mismatches.inc_by(type_mismatches.count);
         if self.logged_mismatches.insert(first.path()) {
             warn!("{}: {first}; imported all the same", message());
         }

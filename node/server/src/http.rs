@@ -231,7 +231,7 @@ pub(crate) async fn serve(
             }
             let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
                 // Closed at once: a response would take as long as the client likes.
-                context.queries.chain.metrics.connection_refused();
+                context.queries.chain.metrics.connections_refused.inc();
                 continue;
             };
             // Held by what the connection is upgraded to, too.

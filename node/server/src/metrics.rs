@@ -1,13 +1,14 @@
-//! Metrics of the server, in the text format of Prometheus.
+//! Metrics of the server, by the client library of Prometheus.
 //!
-//! Counting is one atomic addition. Label values are closed sets: text of a client never becomes a
-//! label, so clients cannot create time series.
+//! Label values are closed sets: text of a client never becomes a label, so clients cannot create
+//! time series. A registry is made for each scrape, of metrics that count since the start and of
+//! values that are read for it.
 
 pub(crate) mod process;
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
-use core::fmt::Write as _;
+use core::fmt::{self, Debug};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
@@ -16,6 +17,14 @@ use milepost::endpoint::{ChainStatus, EndReason};
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost::proof::VerificationResult;
 use milepost::rpc::{Request, ResponseKind};
+use prometheus_client::encoding::{
+    EncodeGaugeValue, EncodeLabelSet, EncodeMetric, MetricEncoder, prometheus_text,
+};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::{Metric, Registry};
 use tokio::time::Instant;
 
 /// The values of the label `method`; the last two are for all other methods and for batches
@@ -112,25 +121,26 @@ impl BlockStep {
 /// All counters, gauges and histograms
 #[derive(Default)]
 pub(crate) struct Metrics {
-    block_steps: [Histogram; BlockStep::NAMES.len()],
-    commit_delays: Arc<Histogram>,
-    requests: [[AtomicU64; KINDS.len()]; METHODS.len()],
-    rejections: [AtomicU64; REJECTION_STATUSES.len()],
-    pending: AtomicU64,
-    waits: [AtomicU64; WaitEnd::NAMES.len()],
-    blocks: [AtomicU64; POSITIONS.len()],
-    checked: [AtomicU64; VERIFICATION_RESULTS.len()],
-    reverted: AtomicU64,
-    transactions: AtomicU64,
-    outcomes: AtomicU64,
-    type_mismatches: AtomicU64,
-    response_bytes: AtomicU64,
-    store_verified_bytes: AtomicU64,
-    connections: AtomicU64,
-    connections_refused: AtomicU64,
-    durations: Histogram,
-    /// Microseconds since 1970; 0 before the first commit
-    last_commit: AtomicU64,
+    block_steps: [Durations; BlockStep::NAMES.len()],
+    commit_delays: Durations,
+    requests: [[Counter; KINDS.len()]; METHODS.len()],
+    rejections: [Counter; REJECTION_STATUSES.len()],
+    pub(crate) pending: Gauge<u64, AtomicU64>,
+    waits: [Counter; WaitEnd::NAMES.len()],
+    blocks: [Counter; POSITIONS.len()],
+    checked: [Counter; VERIFICATION_RESULTS.len()],
+    reverted: Counter,
+    transactions: Counter,
+    outcomes: Counter,
+    /// Members of a block or a configuration that are not of their type
+    pub(crate) type_mismatches: Counter,
+    response_bytes: Counter,
+    /// Bytes of rows that were read to verify the store
+    pub(crate) store_verified_bytes: Counter,
+    pub(crate) connections: Gauge<u64, AtomicU64>,
+    pub(crate) connections_refused: Counter,
+    durations: Durations,
+    last_commit: Gauge<f64, AtomicU64>,
 }
 
 impl Metrics {
@@ -151,15 +161,15 @@ impl Metrics {
             ResponseKind::Unavailable => 6,
             _ => 4,
         };
-        self.requests[method.0][kind].fetch_add(1, Relaxed);
-        self.response_bytes.fetch_add(bytes as u64, Relaxed);
+        self.requests[method.0][kind].inc();
+        self.response_bytes.inc_by(bytes as u64);
         self.durations.observe(duration);
     }
 
     /// Counts an HTTP request that was rejected before it reached the engine
     pub(crate) fn request_rejected(&self, status: u16) {
         if let Some(index) = REJECTION_STATUSES.iter().position(|known| *known == status) {
-            self.rejections[index].fetch_add(1, Relaxed);
+            self.rejections[index].inc();
         }
     }
 
@@ -170,10 +180,10 @@ impl Metrics {
             BlockPosition::Known => 1,
             _ => 2,
         };
-        self.blocks[position].fetch_add(1, Relaxed);
-        self.reverted.fetch_add(summary.reverted.len() as u64, Relaxed);
-        self.transactions.fetch_add(summary.transactions as u64, Relaxed);
-        self.outcomes.fetch_add(summary.outcomes as u64, Relaxed);
+        self.blocks[position].inc();
+        self.reverted.inc_by(summary.reverted.len() as u64);
+        self.transactions.inc_by(summary.transactions as u64);
+        self.outcomes.inc_by(summary.outcomes as u64);
     }
 
     /// Records how long a step of taking a block in took
@@ -188,161 +198,75 @@ impl Metrics {
             VerificationResult::Unverifiable(_) => 1,
             VerificationResult::Wrong(_) => 2,
         };
-        self.checked[index].fetch_add(1, Relaxed);
-    }
-
-    /// Counts members of a block or a configuration that are not of their type
-    pub(crate) fn mismatches_imported(&self, count: u64) {
-        self.type_mismatches.fetch_add(count, Relaxed);
+        self.checked[index].inc();
     }
 
     /// A commit at the current time
     pub(crate) fn commit(&self) -> Arc<Commit> {
-        let delays = Arc::clone(&self.commit_delays);
-        let micros = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
-        self.last_commit.store(u64::try_from(micros).unwrap_or(u64::MAX), Relaxed);
+        let delays = self.commit_delays.clone();
+        self.last_commit.set(UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64());
         Arc::new(Commit { time: Instant::now(), last_response: AtomicU64::new(0), delays })
     }
 
-    /// Counts bytes of rows that were read to verify the store
-    pub(crate) fn store_verified(&self, bytes: u64) {
-        self.store_verified_bytes.fetch_add(bytes, Relaxed);
-    }
-
-    pub(crate) fn wait_started(&self) {
-        self.pending.fetch_add(1, Relaxed);
-    }
-
     pub(crate) fn wait_ended(&self, end: WaitEnd) {
-        self.pending.fetch_sub(1, Relaxed);
-        self.waits[end as usize].fetch_add(1, Relaxed);
+        self.pending.dec();
+        self.waits[end as usize].inc();
     }
 
-    /// Number of pending requests
-    pub(crate) fn pending_count(&self) -> u64 {
-        self.pending.load(Relaxed)
-    }
-
-    pub(crate) fn connected(&self) {
-        self.connections.fetch_add(1, Relaxed);
-    }
-
-    /// A connection was closed at once, because its address has as many as it may have
-    pub(crate) fn connection_refused(&self) {
-        self.connections_refused.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn disconnected(&self) {
-        self.connections.fetch_sub(1, Relaxed);
-    }
-
-    /// All metrics in the text format of Prometheus, version 0.0.4
-    pub(crate) fn text(&self, chain: &ChainStatus) -> String {
-        let mut text = String::with_capacity(8 << 10);
-        let out = &mut text;
-        family(out, "requests_total", "counter", "JSON-RPC requests answered");
-        for (method, kinds) in METHODS.iter().zip(&self.requests) {
-            for (kind, count) in KINDS.iter().zip(kinds) {
-                let labels = format!("{{method=\"{method}\",kind=\"{kind}\"}}");
-                sample(out, "requests_total", &labels, count.load(Relaxed));
-            }
-        }
-        let rejected = "requests_rejected_total";
-        family(out, rejected, "counter", "HTTP requests rejected before they reached the engine");
-        for (status, count) in REJECTION_STATUSES.iter().zip(&self.rejections) {
-            sample(out, rejected, &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
-        }
-        family(out, "requests_pending", "gauge", "Requests that wait for a milestone");
-        sample(out, "requests_pending", "", self.pending_count());
-        family(out, "waits_total", "counter", "Waits for a milestone that ended, by reason");
-        for (end, count) in WaitEnd::NAMES.iter().zip(&self.waits) {
-            sample(out, "waits_total", &format!("{{end=\"{end}\"}}"), count.load(Relaxed));
-        }
-        family(out, "connections_open", "gauge", "Open connections");
-        sample(out, "connections_open", "", self.connections.load(Relaxed));
-        let imported = "blocks_imported_total";
-        family(out, imported, "counter", "Block messages imported, by position in the chain");
-        for (position, count) in POSITIONS.iter().zip(&self.blocks) {
-            sample(out, imported, &format!("{{position=\"{position}\"}}"), count.load(Relaxed));
-        }
-        let checked = "blocks_checked_total";
-        family(out, checked, "counter", "Blocks checked against their hashes, by result");
-        for (result, count) in VERIFICATION_RESULTS.iter().zip(&self.checked) {
-            sample(out, checked, &format!("{{result=\"{result}\"}}"), count.load(Relaxed));
-        }
-        let counters = [
-            (
-                "connections_refused_total",
-                "Connections closed at once, because their address has as many as it may have",
-                &self.connections_refused,
-            ),
-            ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),
-            ("transactions_imported_total", "Transactions imported", &self.transactions),
-            ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),
-            (
-                "type_mismatches_total",
-                "Members of another type than a node writes, in blocks and configurations, and transactions that a block lists again",
-                &self.type_mismatches,
-            ),
-            ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),
-            (
-                "store_verified_bytes_total",
-                "Bytes of rows that were read once more after the start, to find damage",
-                &self.store_verified_bytes,
-            ),
-        ];
-        for (name, help, count) in counters {
-            family(out, name, "counter", help);
-            sample(out, name, "", count.load(Relaxed));
-        }
-        let heights = [
-            ("head_height", "Height of the newest block", chain.head),
-            ("final_height", "Height of the newest final block", chain.last_final),
-            ("earliest_height", "Height of the oldest block in the store", chain.earliest),
-        ];
-        let heights = heights.map(|(name, help, point)| (name, help, point.map(|it| it.height)));
-        let complete_from = (
-            "complete_from_height",
-            "Height from which on every block is in the store",
-            chain.complete_from,
-        );
-        for (name, help, height) in heights.into_iter().chain([complete_from]) {
-            if let Some(height) = height {
-                family(out, name, "gauge", help);
-                sample(out, name, "", height);
-            }
-        }
-        family(out, "blocks_stored", "gauge", "Canonical blocks in the store");
-        sample(out, "blocks_stored", "", chain.blocks);
-        let steps = "block_step_seconds";
-        family(
-            out,
-            steps,
-            "histogram",
-            "Time to take blocks in: to fetch or read one, to commit some",
-        );
-        for (step, histogram) in BlockStep::NAMES.iter().zip(&self.block_steps) {
-            histogram.samples(out, steps, &format!("step=\"{step}\""));
-        }
-        self.durations.text(
-            out,
-            "request_duration_seconds",
-            "Time from a received request to its response, waits included",
-        );
-        family(
-            out,
-            "last_commit_timestamp_seconds",
-            "gauge",
-            "Unix time of the newest commit; 0 before the first",
-        );
-        let last_commit = Duration::from_micros(self.last_commit.load(Relaxed)).as_secs_f64();
-        sample(out, "last_commit_timestamp_seconds", "", last_commit);
-        self.commit_delays.text(
-            out,
-            "commit_to_last_response_seconds",
-            "Time from a commit to the response of the last request that it ended",
-        );
-        text
+    /// Registers all of them, and those of the chain
+    pub(crate) fn register(&self, registry: &mut Registry, chain: &ChainStatus) {
+        let requests = METHODS.iter().zip(&self.requests).flat_map(|(method, kinds)| {
+            let kinds = KINDS.iter().zip(kinds);
+            kinds.map(|(kind, count)| ([("method", *method), ("kind", *kind)], count.clone()))
+        });
+        family(registry, "requests", "JSON-RPC requests answered", requests);
+        let help = "HTTP requests rejected before they reached the engine";
+        let rejections = labelled("status", REJECTION_STATUSES, &self.rejections);
+        family(registry, "requests_rejected", help, rejections);
+        let help = "Requests that wait for a milestone";
+        registry.register("requests_pending", help, self.pending.clone());
+        let help = "Waits for a milestone that ended, by reason";
+        family(registry, "waits", help, labelled("end", WaitEnd::NAMES, &self.waits));
+        registry.register("connections_open", "Open connections", self.connections.clone());
+        let help = "Block messages imported, by position in the chain";
+        let blocks = labelled("position", POSITIONS, &self.blocks);
+        family(registry, "blocks_imported", help, blocks);
+        let help = "Blocks checked against their hashes, by result";
+        let checked = labelled("result", VERIFICATION_RESULTS, &self.checked);
+        family(registry, "blocks_checked", help, checked);
+        let help = "Connections closed at once, because their address has as many as it may have";
+        registry.register("connections_refused", help, self.connections_refused.clone());
+        let help = "Blocks that left the canonical chain";
+        registry.register("blocks_reverted", help, self.reverted.clone());
+        let help = "Transactions imported";
+        registry.register("transactions_imported", help, self.transactions.clone());
+        let help = "Execution outcomes imported";
+        registry.register("outcomes_imported", help, self.outcomes.clone());
+        let help = "Members of another type than a node writes, in blocks and configurations, and \
+                    transactions that a block lists again";
+        registry.register("type_mismatches", help, self.type_mismatches.clone());
+        let help = "Bytes of JSON-RPC responses";
+        registry.register("response_bytes", help, self.response_bytes.clone());
+        let help = "Bytes of rows that were read once more after the start, to find damage";
+        registry.register("store_verified_bytes", help, self.store_verified_bytes.clone());
+        let [head, last_final, earliest] =
+            [chain.head, chain.last_final, chain.earliest].map(|point| point.map(|it| it.height));
+        gauge(registry, "head_height", "Height of the newest block", head);
+        gauge(registry, "final_height", "Height of the newest final block", last_final);
+        gauge(registry, "earliest_height", "Height of the oldest block in the store", earliest);
+        let help = "Height from which on every block is in the store";
+        gauge(registry, "complete_from_height", help, chain.complete_from);
+        gauge(registry, "blocks_stored", "Canonical blocks in the store", Some(chain.blocks));
+        let help = "Time to take blocks in: to fetch or read one, to commit some";
+        let steps = labelled("step", BlockStep::NAMES, &self.block_steps);
+        let steps = steps.map(|(step, durations)| (step, durations.0));
+        family(registry, "block_step_seconds", help, steps);
+        let help = "Time from a received request to its response, waits included";
+        registry.register("request_duration_seconds", help, self.durations.0.clone());
+        let help = "Unix time of the newest commit; 0 before the first";
+        registry.register("last_commit_timestamp_seconds", help, self.last_commit.clone());
+        let help = "Time from a commit to the response of the last request that it ended";
+        registry.register("commit_to_last_response_seconds", help, self.commit_delays.0.clone());
     }
 }
 
@@ -354,7 +278,7 @@ pub(crate) struct Commit {
     time: Instant,
     /// Microseconds to the last response, plus one; 0 while there is none
     last_response: AtomicU64,
-    delays: Arc<Histogram>,
+    delays: Durations,
 }
 
 impl Commit {
@@ -373,87 +297,86 @@ impl Drop for Commit {
     }
 }
 
-/// Upper bounds of buckets in microseconds, and their text in seconds
-type Bounds = &'static [(u64, &'static str)];
+/// A histogram from one response out of memory to a wait of 10 s, in steps of about a factor of 3
+#[derive(Clone)]
+struct Durations(Histogram);
 
-/// From one response out of memory to a wait of 10 s, in steps of about a factor of 3
-const BOUNDS: Bounds = &[
-    (30, "0.00003"),
-    (100, "0.0001"),
-    (300, "0.0003"),
-    (1_000, "0.001"),
-    (3_000, "0.003"),
-    (10_000, "0.01"),
-    (30_000, "0.03"),
-    (100_000, "0.1"),
-    (300_000, "0.3"),
-    (1_000_000, "1"),
-    (3_000_000, "3"),
-    (10_100_000, "10.1"),
-];
-
-/// A histogram of durations
-pub(crate) struct Histogram {
-    bounds: Bounds,
-    buckets: Box<[AtomicU64]>,
-    count: AtomicU64,
-    micros: AtomicU64,
-}
-
-impl Default for Histogram {
+impl Default for Durations {
     fn default() -> Self {
-        Self::new(BOUNDS)
+        let bounds = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.1];
+        Self(Histogram::new(bounds))
     }
 }
 
-impl Histogram {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        let buckets = bounds.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { bounds, buckets, count: AtomicU64::new(0), micros: AtomicU64::new(0) }
-    }
-
-    pub(crate) fn observe(&self, duration: Duration) {
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        if let Some(index) = self.bounds.iter().position(|(bound, _)| micros <= *bound) {
-            self.buckets[index].fetch_add(1, Relaxed);
-        }
-        self.micros.fetch_add(micros, Relaxed);
-        self.count.fetch_add(1, Relaxed);
-    }
-
-    fn text(&self, out: &mut String, name: &str, help: &str) {
-        family(out, name, "histogram", help);
-        self.samples(out, name, "");
-    }
-
-    /// Writes the samples, with this label if it is not empty
-    pub(crate) fn samples(&self, out: &mut String, name: &str, label: &str) {
-        let (comma, labels) = match label {
-            "" => ("", String::new()),
-            label => (",", format!("{{{label}}}")),
-        };
-        let bucket = |bound: &str| format!("{{{label}{comma}le=\"{bound}\"}}");
-        let mut cumulative = 0;
-        for ((_, bound), count) in self.bounds.iter().zip(&self.buckets) {
-            cumulative += count.load(Relaxed);
-            sample(out, &format!("{name}_bucket"), &bucket(bound), cumulative);
-        }
-        // An observation in between may be in a bucket and not in the count yet.
-        let count = self.count.load(Relaxed).max(cumulative);
-        sample(out, &format!("{name}_bucket"), &bucket("+Inf"), count);
-        let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
-        sample(out, &format!("{name}_sum"), &labels, seconds);
-        sample(out, &format!("{name}_count"), &labels, count);
+impl Durations {
+    fn observe(&self, duration: Duration) {
+        self.0.observe(duration.as_secs_f64());
     }
 }
 
-pub(crate) fn family(out: &mut String, name: &str, kind: &str, help: &str) {
+/// A metric for each of some labels, in their order
+///
+/// The library's own family keeps no order, locks a map for each count, and creates a time series
+/// for each label that it is asked for.
+#[derive(Debug)]
+pub(crate) struct Family<L, M>(Vec<(L, M)>);
+
+impl<L: EncodeLabelSet, M: EncodeMetric + TypedMetric> EncodeMetric for Family<L, M> {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let mut metrics = self.0.iter();
+        metrics.try_for_each(|(labels, metric)| metric.encode(encoder.encode_family(labels)?))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        M::TYPE
+    }
+}
+
+/// Registers a metric for each of these labels
+pub(crate) fn family<L, M>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    metrics: impl IntoIterator<Item = (L, M)>,
+) where
+    Family<L, M>: Metric,
+{
+    registry.register(name, help, Family(metrics.into_iter().collect()));
+}
+
+/// Each metric with its value of a label
+pub(crate) fn labelled<V, M: Clone, const N: usize>(
+    label: &'static str,
+    values: [V; N],
+    metrics: &[M; N],
+) -> impl Iterator<Item = ([(&'static str, V); 1], M)> {
+    values.into_iter().zip(metrics).map(move |(value, metric)| ([(label, value)], metric.clone()))
+}
+
+/// Registers a gauge, if it has a value
+pub(crate) fn gauge<N>(registry: &mut Registry, name: &str, help: &str, value: Option<N>)
+where
+    N: EncodeGaugeValue + Debug + Send + Sync + 'static,
+{
+    if let Some(value) = value {
+        registry.register(name, help, ConstGauge::new(value));
+    }
+}
+
+/// The text format of Prometheus, version 0.0.4
+pub(crate) fn text(registry: &Registry) -> String {
+    let mut text = String::with_capacity(16 << 10);
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "# HELP milepost_{name} {help}\n# TYPE milepost_{name} {kind}");
+    let _ = prometheus_text::encode(&mut text, registry);
+    text
 }
 
-pub(crate) fn sample(out: &mut String, name: &str, labels: &str, value: impl core::fmt::Display) {
-    let _ = writeln!(out, "milepost_{name}{labels} {value}");
+/// The text of these metrics alone
+#[cfg(test)]
+pub(crate) fn text_of(register: impl FnOnce(&mut Registry)) -> String {
+    let mut registry = Registry::with_prefix("milepost");
+    register(&mut registry);
+    text(&registry)
 }
 
 #[cfg(test)]
@@ -462,35 +385,57 @@ mod tests {
 
     use super::*;
 
+    fn text(metrics: &Metrics) -> String {
+        text_of(|registry| metrics.register(registry, &ChainStatus::default()))
+    }
+
     #[test]
     fn a_commit_is_observed_once_with_its_last_response() {
         let metrics = Metrics::default();
-        let count = || metrics.commit_delays.count.load(Relaxed);
+        let is_count = |count: u64| {
+            text(&metrics).contains(&format!("commit_to_last_response_seconds_count {count}\n"))
+        };
         let commit = metrics.commit();
         let holders = [Arc::clone(&commit), Arc::clone(&commit)];
         drop(commit);
         for holder in holders {
-            assert_eq!(count(), 0);
+            assert!(is_count(0));
             holder.answered();
         }
-        assert_eq!(count(), 1);
+        assert!(is_count(1));
         // A commit that answered no request has no delay.
         drop(metrics.commit());
-        assert_eq!(count(), 1);
+        assert!(is_count(1));
     }
 
     #[test]
     fn buckets_are_cumulative_and_end_with_the_count() {
-        let histogram = Histogram::default();
+        let metrics = Metrics::default();
         for micros in [1, 30, 31, 5_000, 60_000_000] {
-            histogram.observe(Duration::from_micros(micros));
+            metrics.durations.observe(Duration::from_micros(micros));
         }
-        let mut text = String::new();
-        histogram.text(&mut text, "x", "a test");
-        assert!(text.contains("milepost_x_bucket{le=\"0.00003\"} 2\n"), "{text}");
-        assert!(text.contains("milepost_x_bucket{le=\"10.1\"} 4\n"), "{text}");
-        assert!(text.contains("milepost_x_bucket{le=\"+Inf\"} 5\n"), "{text}");
-        assert!(text.contains("milepost_x_count 5\n"), "{text}");
+        let text = text(&metrics);
+        for sample in ["bucket{le=\"3e-05\"} 2", "bucket{le=\"10.1\"} 4", "bucket{le=\"+Inf\"} 5"] {
+            assert!(text.contains(&format!("request_duration_seconds_{sample}\n")), "{text}");
+        }
+        assert!(text.contains("request_duration_seconds_count 5\n"), "{text}");
+    }
+
+    #[test]
+    fn every_label_is_there_from_the_start_in_its_order() {
+        let text = text(&Metrics::default());
+        let mut samples = text.lines().filter(|line| line.starts_with("milepost_requests_total"));
+        for method in METHODS {
+            for kind in KINDS {
+                let sample =
+                    format!("milepost_requests_total{{method=\"{method}\",kind=\"{kind}\"}} 0");
+                assert_eq!(samples.next(), Some(sample.as_str()));
+            }
+        }
+        assert_eq!(samples.next(), None);
+        let ends =
+            WaitEnd::NAMES.map(|end| format!("milepost_waits_total{{end=\"{end}\"}} 0\n")).concat();
+        assert!(text.contains(&ends), "{text}");
     }
 
     #[test]

@@ -4,4 +4,6 @@ mod faults;
 mod growth;
 mod node;
 
-use {futures_util as _, rustls as _, scylla as _, tempfile as _, tokio as _};
+use {
+    form_urlencoded as _, futures_util as _, rustls as _, scylla as _, tempfile as _, tokio as _,
+};

@@ -3,18 +3,17 @@
 //! Such a key is not served until it is repaired, so an operator has to hear of it. The number of
 //! keys that are logged is limited; beyond the limit they are only counted.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use milepost::{Error, ErrorKind};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use tracing::error;
 
 use crate::errors::LoggedKinds;
-use crate::metrics::{family, sample};
 
 /// The conflicts that reads and puts have met
 #[derive(Default)]
 pub(super) struct Conflicts {
-    count: AtomicU64,
+    count: Counter,
     logged: LoggedKinds,
 }
 
@@ -24,7 +23,7 @@ impl Conflicts {
         if error.kind() != ErrorKind::Conflict {
             return;
         }
-        self.count.fetch_add(1, Relaxed);
+        self.count.inc();
         let key = error.path();
         if self.logged.insert(key) {
             error!(
@@ -33,10 +32,8 @@ impl Conflicts {
         }
     }
 
-    /// Appends the metric
-    pub(super) fn text(&self, out: &mut String) {
+    pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Reads and puts that met two contents of one key of the archive";
-        family(out, "archive_conflicts_total", "counter", help);
-        sample(out, "archive_conflicts_total", "", self.count.load(Relaxed));
+        registry.register("archive_conflicts", help, self.count.clone());
     }
 }

@@ -7,10 +7,8 @@
 //! an unknown transaction; it is refused to one client and not to those that ask with it.
 
 use alloc::sync::Arc;
-use core::fmt::Display;
 use core::net::IpAddr;
 use core::num::NonZero;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,6 +17,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use milepost::archive::{ArchiveWrite, WriterProgress};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tracing::debug;
@@ -26,7 +26,7 @@ use tracing::debug;
 use super::conflicts::Conflicts;
 use super::{SharedArchive, read_each};
 use crate::errors::ARCHIVE_FAILED;
-use crate::metrics::{family, sample};
+use crate::metrics::family;
 
 /// Maximum number of threads that wait for the archive; further reads wait without a thread
 const MAX_CONCURRENT: usize = 64;
@@ -108,12 +108,12 @@ struct Flights<'lookups> {
 
 #[derive(Default)]
 struct Counters {
-    found: AtomicU64,
-    missed: AtomicU64,
-    remembered: AtomicU64,
-    coalesced: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
+    found: Counter,
+    missed: Counter,
+    remembered: Counter,
+    coalesced: Counter,
+    refused: Counter,
+    failed: Counter,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -229,7 +229,7 @@ impl Lookups {
         let mut state = lock(&self.state);
         let is_unknown = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
         let mut unknown: Vec<Key> = keys.iter().filter(is_unknown).copied().collect();
-        self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
+        self.counters.remembered.inc_by((keys.len() - unknown.len()) as u64);
         unknown.sort_unstable();
         unknown.dedup();
         if !unknown.is_empty() {
@@ -245,7 +245,7 @@ impl Lookups {
                 }
             }
         }
-        self.counters.coalesced.fetch_add(of_others.len() as u64, Relaxed);
+        self.counters.coalesced.inc_by(of_others.len() as u64);
         let forgotten = state.forgotten;
         Ok(Flights { own: EndOnDrop { lookups: self, flights: own }, of_others, forgotten })
     }
@@ -276,15 +276,15 @@ impl Lookups {
                 Error::new(error.kind(), detail).at(error.path()).with_source(error)
             });
             match &result {
-                Ok(Some(_)) => counters.found.fetch_add(1, Relaxed),
+                Ok(Some(_)) => counters.found.inc(),
                 Ok(None) => {
                     state.count_miss(self.max_client_misses.map(|_| client));
                     if state.forgotten == forgotten {
                         state.remember_miss(*key, until);
                     }
-                    counters.missed.fetch_add(1, Relaxed)
+                    counters.missed.inc()
                 }
-                Err(_) => counters.failed.fetch_add(1, Relaxed),
+                Err(_) => counters.failed.inc(),
             };
             *lock(&flight.result) = Some(result.clone());
             results.push((*key, result));
@@ -321,29 +321,26 @@ impl Lookups {
             _ if state.misses >= self.max_misses => ("", self.max_misses),
             _ => return Ok(()),
         };
-        self.counters.refused.fetch_add(1, Relaxed);
+        self.counters.refused.inc();
         let detail = format_args!(
             "more than {limit} reads{whose} of the archive in a second were about what it does not have"
         );
         Err(Error::new(ErrorKind::Limit, detail))
     }
 
-    /// Appends the metrics
-    pub(crate) fn text(&self, out: &mut String) {
-        family(out, "archive_reads_total", "counter", "Rows that requests asked the archive for");
-        let counters = &self.counters;
-        let results: [(&str, &dyn Display); 6] = [
-            ("found", &counters.found.load(Relaxed)),
-            ("missed", &counters.missed.load(Relaxed)),
-            ("remembered", &counters.remembered.load(Relaxed)),
-            ("coalesced", &counters.coalesced.load(Relaxed)),
-            ("refused", &counters.refused.load(Relaxed)),
-            ("failed", &counters.failed.load(Relaxed)),
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let Counters { found, missed, remembered, coalesced, refused, failed } = &self.counters;
+        let results = [
+            ("found", found),
+            ("missed", missed),
+            ("remembered", remembered),
+            ("coalesced", coalesced),
+            ("refused", refused),
+            ("failed", failed),
         ];
-        for (result, count) in results {
-            sample(out, "archive_reads_total", &format!("{{result=\"{result}\"}}"), count);
-        }
-        self.conflicts.text(out);
+        let results = results.map(|(result, count)| ([("result", result)], count.clone()));
+        family(registry, "archive_reads", "Rows that requests asked the archive for", results);
+        self.conflicts.register(registry);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use alloc::sync::Arc;
 use core::hash::BuildHasher as _;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::time::Duration;
 use std::hash::RandomState;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,13 +21,15 @@ use milepost::endpoint::{ArchiveExporter, ArchiveStatus, ExportAnswer, ExportSte
 use milepost::import::{ArchiveFloor, ImportSettings};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::{Key, Table};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use super::{Chain, archived_configs};
 use crate::archive::{ArchiveOptions, Forgotten, Lookups, forgotten_heights};
 use crate::errors::LoggedKinds;
-use crate::metrics::{family, sample};
+use crate::metrics::gauge;
 
 /// How often the progress of all writers is read, by a server that writes and by one that does not
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
@@ -60,16 +62,16 @@ pub(crate) struct Exporter {
     /// What requests find in the archive, by the progress that was read last
     heights: Mutex<Arc<ArchivedHeights>>,
     lags: AtomicBool,
-    failures: AtomicU64,
+    failures: Counter,
     /// The height of the head when the first of the exports failed that have failed since the last
     /// one that did not
     failing_since: Mutex<Option<BlockHeight>>,
     /// Notified when an export does not fail
     written: Condvar,
-    evicted_blocks: AtomicU64,
+    evicted_blocks: Counter,
     /// When it was last warned of them
     shed_warned: Mutex<Option<Instant>>,
-    removed_keys: AtomicU64,
+    removed_keys: Counter,
 }
 
 /// What one export at a time uses
@@ -117,12 +119,12 @@ impl Exporter {
             }),
             heights: Mutex::default(),
             lags: AtomicBool::default(),
-            failures: AtomicU64::default(),
+            failures: Counter::default(),
             failing_since: Mutex::default(),
             written: Condvar::new(),
-            evicted_blocks: AtomicU64::default(),
+            evicted_blocks: Counter::default(),
             shed_warned: Mutex::default(),
-            removed_keys: AtomicU64::default(),
+            removed_keys: Counter::default(),
         }
     }
 
@@ -173,7 +175,7 @@ impl Exporter {
 
     /// Notes that an export failed
     fn note_failure(&self, chain: &Chain) {
-        self.failures.fetch_add(1, Relaxed);
+        self.failures.inc();
         self.failing_since().get_or_insert_with(|| chain.head_height());
     }
 
@@ -198,7 +200,7 @@ impl Exporter {
         if count == 0 {
             return;
         }
-        let total = self.evicted_blocks.fetch_add(count, Relaxed) + count;
+        let total = self.evicted_blocks.inc_by(count) + count;
         let mut warned = self.shed_warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_none_or(|warned| warned.elapsed() >= SHED_WARNING_INTERVAL) {
             *warned = Some(Instant::now());
@@ -393,7 +395,7 @@ impl Exporter {
                 }
             }
             let count = pass.removed();
-            self.removed_keys.fetch_add(count - removed_before, Relaxed);
+            self.removed_keys.inc_by(count - removed_before);
             match has_more {
                 Ok(true) => state.removal = Some(pass),
                 Ok(false) => debug!("removed the rows of {count} keys below height {before}"),
@@ -403,30 +405,25 @@ impl Exporter {
         Ok(())
     }
 
-    /// Appends the metrics
-    pub(crate) fn text(&self, out: &mut String) {
-        self.lookups.text(out);
-        let mut write = |name, kind, help, value| {
-            family(out, name, kind, help);
-            sample(out, name, "", value);
-        };
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        self.lookups.register(registry);
         let status = self.status().clone();
         let exported = if status.is_written { status.archived_height } else { None };
-        let height = "Height of the newest block that this server has archived";
-        write("archive_exported_height", "gauge", height, exported.unwrap_or(0));
-        let open = "Transactions of archived heights that are not finalized";
-        write("archive_open_transactions", "gauge", open, status.open_transactions);
-        let floor = "Height from which on the store keeps blocks for the archive";
-        write("archive_floor_height", "gauge", floor, status.kept_from);
-        let mut count = |name, help, value| write(name, "counter", help, value);
-        let exported = "Transactions that this server has archived";
-        count("archive_exported_transactions_total", exported, status.exported_transactions);
-        let failures = "Exports that failed, and were tried again";
-        count("archive_export_failures_total", failures, self.failures.load(Relaxed));
-        let removed = "Keys whose rows were removed, because their heights are not kept";
-        count("archive_removed_keys_total", removed, self.removed_keys.load(Relaxed));
-        let evicted = "Blocks that the store forgot although they were not archived";
-        count("archive_evicted_blocks_total", evicted, self.evicted_blocks.load(Relaxed));
+        let help = "Height of the newest block that this server has archived";
+        gauge(registry, "archive_exported_height", help, Some(exported.unwrap_or(0)));
+        let help = "Transactions of archived heights that are not finalized";
+        gauge(registry, "archive_open_transactions", help, Some(status.open_transactions));
+        let help = "Height from which on the store keeps blocks for the archive";
+        gauge(registry, "archive_floor_height", help, Some(status.kept_from));
+        let help = "Transactions that this server has archived";
+        let exported = ConstCounter::new(status.exported_transactions);
+        registry.register("archive_exported_transactions", help, exported);
+        let help = "Exports that failed, and were tried again";
+        registry.register("archive_export_failures", help, self.failures.clone());
+        let help = "Keys whose rows were removed, because their heights are not kept";
+        registry.register("archive_removed_keys", help, self.removed_keys.clone());
+        let help = "Blocks that the store forgot although they were not archived";
+        registry.register("archive_evicted_blocks", help, self.evicted_blocks.clone());
     }
 }
 

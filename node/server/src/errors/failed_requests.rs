@@ -6,14 +6,13 @@
 //! are read, so the number of kinds that are logged is limited; all outages of the archive with one
 //! reason are one kind.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use milepost::Error;
 use milepost::rpc::RpcError;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use tracing::error;
 
 use super::{LoggedKinds, QueryError};
-use crate::metrics::{family, sample};
 
 /// What errors of an archive begin with
 pub(crate) const ARCHIVE_FAILED: &str = "the archive cannot be read";
@@ -21,7 +20,7 @@ pub(crate) const ARCHIVE_FAILED: &str = "the archive cannot be read";
 /// The requests that failed
 #[derive(Default)]
 pub(crate) struct FailedRequests {
-    count: AtomicU64,
+    count: Counter,
     logged: LoggedKinds,
 }
 
@@ -32,7 +31,9 @@ impl FailedRequests {
             QueryError::Failed(error) | QueryError::Unavailable(error, _) => {
                 self.note(error);
             }
-            QueryError::Panicked => self.count(),
+            QueryError::Panicked => {
+                self.count.inc();
+            }
             QueryError::InvalidBlock(_) | QueryError::NotProvable(_) => {}
         }
     }
@@ -47,7 +48,7 @@ impl FailedRequests {
     }
 
     fn note(&self, error: &Error) {
-        self.count();
+        self.count.inc();
         let text = error.to_string();
         // Whichever row was to be read.
         let is_archive = error.detail().starts_with(ARCHIVE_FAILED);
@@ -56,15 +57,9 @@ impl FailedRequests {
         }
     }
 
-    fn count(&self) {
-        self.count.fetch_add(1, Relaxed);
-    }
-
-    /// Appends the metric
-    pub(crate) fn text(&self, out: &mut String) {
+    pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Requests that failed: a row or the archive cannot be read, or a query panicked";
-        family(out, "requests_failed_total", "counter", help);
-        sample(out, "requests_failed_total", "", self.count.load(Relaxed));
+        registry.register("requests_failed", help, self.count.clone());
     }
 }
 
@@ -80,7 +75,7 @@ mod tests {
     fn noted(note: impl FnOnce(&FailedRequests)) -> (u64, usize) {
         let failed = FailedRequests::default();
         note(&failed);
-        (failed.count.load(Relaxed), failed.logged.count())
+        (failed.count.get(), failed.logged.count())
     }
 
     #[test]

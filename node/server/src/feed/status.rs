@@ -11,30 +11,22 @@ use std::time::UNIX_EPOCH;
 
 use milepost::storage::BlockPoint;
 use milepost_feeds::{Event, Feed, FeedBlock, Finality, Source as _};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 
 use crate::feed::ServedFeed;
-use crate::metrics::{Histogram, family, sample};
+use crate::metrics::{family, gauge, labelled};
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
 const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];
 const OTHER: usize = 5;
 const NONE: usize = 6;
 
-/// Upper bounds of the delay of a commit, in microseconds, and their text in seconds: a node sends a
-/// block after about a second, a feed that is well after at most three, and after a minute a server
-/// is not ready by default
-const DELAY_BOUNDS: &[(u64, &str)] = &[
-    (250_000, "0.25"),
-    (500_000, "0.5"),
-    (1_000_000, "1"),
-    (1_500_000, "1.5"),
-    (2_000_000, "2"),
-    (3_000_000, "3"),
-    (5_000_000, "5"),
-    (10_000_000, "10"),
-    (20_000_000, "20"),
-    (60_000_000, "60"),
-];
+/// Upper bounds of the delay of a commit, in seconds: a node sends a block after about a second, a
+/// feed that is well after at most three, and after a minute a server is not ready by default
+const DELAY_BOUNDS: [f64; 10] = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0];
 /// No block was committed at the head of its feed
 const NO_DELAY: u64 = u64::MAX;
 
@@ -50,22 +42,23 @@ pub(crate) struct FeedSource {
 
 /// What came of the requests to one feed
 struct Counts {
-    blocks: AtomicU64,
-    bytes: AtomicU64,
-    failures: AtomicU64,
+    blocks: Counter,
+    bytes: Counter,
+    failures: Counter,
     /// From the time in the header of a block to its commit
     commit_delays: Histogram,
 }
 
-impl Counts {
-    fn new() -> Self {
-        let zero = AtomicU64::default;
+impl Default for Counts {
+    fn default() -> Self {
+        let zero = Counter::default;
         let commit_delays = Histogram::new(DELAY_BOUNDS);
         Self { blocks: zero(), bytes: zero(), failures: zero(), commit_delays }
     }
 }
 
 /// The state of the feeds that are followed
+#[derive(Default)]
 pub(crate) struct FeedStatus {
     sources: Vec<(FeedSource, Counts)>,
     /// The number of the source that sent the newest message
@@ -83,17 +76,17 @@ pub(crate) struct FeedStatus {
     is_frozen: AtomicBool,
     /// Whether the last block that was asked for is in the store
     is_complete: AtomicBool,
-    config_failures: AtomicU64,
+    config_failures: Counter,
     /// The first block of the first epoch whose configuration is missing
     config_missing_since: Mutex<Option<BlockPoint>>,
-    optimistic: AtomicU64,
-    finalized: AtomicU64,
-    bytes: AtomicU64,
-    retries: [AtomicU64; STATUSES.len()],
-    reorgs: AtomicU64,
-    reverted: AtomicU64,
-    skipped: AtomicU64,
-    broken: AtomicU64,
+    /// Messages of the streams of optimistic and of final blocks
+    fetched: [Counter; 2],
+    bytes: Counter,
+    retries: [Counter; STATUSES.len()],
+    reorgs: Counter,
+    reverted: Counter,
+    skipped: Counter,
+    broken: Counter,
 }
 
 impl FeedStatus {
@@ -102,65 +95,43 @@ impl FeedStatus {
         max_age: Duration,
         served: Option<ServedFeed>,
     ) -> Self {
-        let zero = AtomicU64::default;
-        Self {
-            sources: sources.into_iter().map(|source| (source, Counts::new())).collect(),
-            newest_source: AtomicUsize::new(0),
-            max_age,
-            served,
-            seen: zero(),
-            taken: zero(),
-            timestamp: zero(),
-            commit_delay: AtomicU64::new(NO_DELAY),
-            is_frozen: AtomicBool::new(false),
-            is_complete: AtomicBool::new(false),
-            config_failures: zero(),
-            config_missing_since: Mutex::default(),
-            optimistic: zero(),
-            finalized: zero(),
-            bytes: zero(),
-            retries: Default::default(),
-            reorgs: zero(),
-            reverted: zero(),
-            skipped: zero(),
-            broken: zero(),
-        }
+        let sources = sources.into_iter().map(|source| (source, Counts::default())).collect();
+        let commit_delay = AtomicU64::new(NO_DELAY);
+        Self { sources, max_age, served, commit_delay, ..Self::default() }
     }
 
     /// Counts an event of the follower
     pub(crate) fn observe(&self, event: &Event) {
-        let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Relaxed);
         match event {
             Event::Fetched { height, bytes, finality, feed, .. } => {
                 self.newest_source.store(*feed, Relaxed);
                 if let Some((_, counts)) = self.sources.get(*feed) {
-                    add(&counts.blocks, 1);
-                    add(&counts.bytes, *bytes as u64);
+                    counts.blocks.inc();
+                    counts.bytes.inc_by(*bytes as u64);
                 }
-                let is_final = *finality == Finality::Final;
-                add(if is_final { &self.finalized } else { &self.optimistic }, 1);
-                add(&self.bytes, *bytes as u64);
+                self.fetched[usize::from(*finality == Finality::Final)].inc();
+                self.bytes.inc_by(*bytes as u64);
                 self.seen.fetch_max(*height, Relaxed);
             }
             Event::Failed { status, feed, .. } => {
                 if let Some((_, counts)) = self.sources.get(*feed) {
-                    add(&counts.failures, 1);
+                    counts.failures.inc();
                 }
                 let position = |status: &u16| {
                     let text = status.to_string();
                     STATUSES.iter().position(|known| *known == text).unwrap_or(OTHER)
                 };
-                add(&self.retries[status.as_ref().map_or(NONE, position)], 1);
+                self.retries[status.as_ref().map_or(NONE, position)].inc();
             }
             Event::Skipped { count, .. } => {
-                add(&self.skipped, *count);
+                self.skipped.inc_by(*count);
             }
             Event::Reorg { depth, .. } => {
-                add(&self.reorgs, 1);
-                add(&self.reverted, *depth);
+                self.reorgs.inc();
+                self.reverted.inc_by(*depth);
             }
             Event::LinkBroken { .. } => {
-                add(&self.broken, 1);
+                self.broken.inc();
             }
             Event::Frozen { .. } => self.is_frozen.store(true, Relaxed),
             Event::Thawed => self.is_frozen.store(false, Relaxed),
@@ -183,7 +154,7 @@ impl FeedStatus {
         // A clock that is behind commits no block before it was produced.
         let delay = now.saturating_sub(produced);
         if let Some((_, counts)) = self.sources.get(feed) {
-            counts.commit_delays.observe(delay);
+            counts.commit_delays.observe(delay.as_secs_f64());
         }
         let micros = u64::try_from(delay.as_micros()).unwrap_or(NO_DELAY);
         self.commit_delay.store(micros, Relaxed);
@@ -203,7 +174,7 @@ impl FeedStatus {
 
     /// Counts a request for a configuration that failed
     pub(crate) fn config_failed(&self) {
-        self.config_failures.fetch_add(1, Relaxed);
+        self.config_failures.inc();
     }
 
     /// Notes that no upstream has the configuration of the epoch that begins with this block
@@ -247,103 +218,83 @@ impl FeedStatus {
         !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)
     }
 
-    /// The metrics of the feed, in the text format of Prometheus
-    pub(crate) fn text(&self, out: &mut String) {
-        let gauges = [
-            ("feed_head_height", "Height of the newest block that was fetched", &self.seen),
-            ("feed_taken_height", "Height of the newest block that was taken in", &self.taken),
-        ];
-        for (name, help, height) in gauges {
-            family(out, name, "gauge", help);
-            sample(out, name, "", height.load(Relaxed));
-        }
-        if let Some(age) = self.age() {
-            let name = "feed_block_age_seconds";
-            family(out, name, "gauge", "Time since the newest block taken in was produced");
-            sample(out, name, "", format_args!("{:.3}", age.as_secs_f64()));
-        }
-        let frozen = "feed_frozen";
-        family(out, frozen, "gauge", "Whether the feed has had no new block for 30 seconds");
-        sample(out, frozen, "", u8::from(self.is_frozen.load(Relaxed)));
-        let fetched = "feed_blocks_fetched_total";
-        family(out, fetched, "counter", "Block messages fetched, by stream of the feed");
-        sample(out, fetched, "{stream=\"optimistic\"}", self.optimistic.load(Relaxed));
-        sample(out, fetched, "{stream=\"final\"}", self.finalized.load(Relaxed));
-        let retries = "feed_retries_total";
-        family(out, retries, "counter", "Requests to the feed that are repeated, by HTTP status");
-        for (status, count) in STATUSES.iter().zip(&self.retries) {
-            sample(out, retries, &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
-        }
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let help = "Height of the newest block that was fetched";
+        gauge(registry, "feed_head_height", help, Some(self.seen.load(Relaxed)));
+        let help = "Height of the newest block that was taken in";
+        gauge(registry, "feed_taken_height", help, Some(self.taken.load(Relaxed)));
+        let (age, help) = (self.age(), "Time since the newest block taken in was produced");
+        gauge(registry, "feed_block_age_seconds", help, age.map(|age| age.as_secs_f64()));
+        let help = "Whether the feed has had no new block for 30 seconds";
+        gauge(registry, "feed_frozen", help, Some(u32::from(self.is_frozen.load(Relaxed))));
+        let help = "Block messages fetched, by stream of the feed";
+        let fetched = labelled("stream", ["optimistic", "final"], &self.fetched);
+        family(registry, "feed_blocks_fetched", help, fetched);
+        let help = "Requests to the feed that are repeated, by HTTP status";
+        family(registry, "feed_retries", help, labelled("status", STATUSES, &self.retries));
+        let help = "Bytes of the block messages fetched";
+        registry.register("feed_bytes", help, self.bytes.clone());
         let feeds = || self.sources.iter().map(|(source, _)| &source.feed);
-        let requests = AtomicU64::new(feeds().map(|feed| feed.requests()).sum());
-        let counters = [
-            ("feed_bytes_total", "Bytes of the block messages fetched", &self.bytes),
-            ("feed_requests_total", "Requests sent to the feed, with redirects", &requests),
-            ("feed_reorgs_total", "Changes of the canonical branch", &self.reorgs),
-            ("feed_reorged_blocks_total", "Blocks that left the canonical branch", &self.reverted),
-            (
-                "feed_config_failures_total",
-                "Requests for protocol configurations that failed",
-                &self.config_failures,
-            ),
-            ("feed_skipped_heights_total", "Heights without a block", &self.skipped),
-            (
-                "feed_links_broken_total",
-                "Blocks without their parent, which was asked for",
-                &self.broken,
-            ),
-        ];
-        for (name, help, count) in counters {
-            family(out, name, "counter", help);
-            sample(out, name, "", count.load(Relaxed));
-        }
-        let limit = "feed_requests_per_minute_limit";
-        family(out, limit, "gauge", "Maximum number of requests to the feed in a minute");
+        let requests = feeds().map(|feed| feed.requests()).sum::<u64>();
+        let help = "Requests sent to the feed, with redirects";
+        registry.register("feed_requests", help, ConstCounter::new(requests));
+        let help = "Changes of the canonical branch";
+        registry.register("feed_reorgs", help, self.reorgs.clone());
+        let help = "Blocks that left the canonical branch";
+        registry.register("feed_reorged_blocks", help, self.reverted.clone());
+        let help = "Requests for protocol configurations that failed";
+        registry.register("feed_config_failures", help, self.config_failures.clone());
+        let help = "Heights without a block";
+        registry.register("feed_skipped_heights", help, self.skipped.clone());
+        let help = "Blocks without their parent, which was asked for";
+        registry.register("feed_links_broken", help, self.broken.clone());
         let limits = feeds().map(|feed| u64::from(feed.settings().requests_per_minute));
-        sample(out, limit, "", limits.sum::<u64>());
-        self.sources_text(out);
+        let help = "Maximum number of requests to the feed in a minute";
+        gauge(registry, "feed_requests_per_minute_limit", help, Some(limits.sum::<u64>()));
+        self.register_sources(registry);
     }
 
-    /// The metrics of each feed; the label is its address on the command line
-    fn sources_text(&self, out: &mut String) {
-        let newest = self.newest_source.load(Relaxed);
-        type Value = fn(&FeedSource, &Counts) -> u64;
-        let counters: [(&str, &str, Value); 4] = [
-            ("blocks", "Block messages fetched, by feed", |_, it| it.blocks.load(Relaxed)),
-            ("bytes", "Bytes of the block messages fetched, by feed", |_, it| {
-                it.bytes.load(Relaxed)
-            }),
-            ("failures", "Requests that failed or came too early, by feed", |_, it| {
-                it.failures.load(Relaxed)
-            }),
-            ("requests", "Requests sent, by feed", |source, _| source.feed.requests()),
-        ];
-        for (name, help, value) in counters {
-            let name = format!("feed_source_{name}_total");
-            family(out, &name, "counter", help);
-            for (source, counts) in &self.sources {
-                let labels = format!("{{source=\"{}\"}}", source.url);
-                sample(out, &name, &labels, value(source, counts));
-            }
-        }
-        let name = "block_commit_delay_seconds";
+    /// Registers the metrics of each feed; the label is its address on the command line
+    fn register_sources(&self, registry: &mut Registry) {
+        let blocks = self.of_each(|_, _, counts| counts.blocks.clone());
+        family(registry, "feed_source_blocks", "Block messages fetched, by feed", blocks);
+        let bytes = self.of_each(|_, _, counts| counts.bytes.clone());
+        family(
+            registry,
+            "feed_source_bytes",
+            "Bytes of the block messages fetched, by feed",
+            bytes,
+        );
+        let failures = self.of_each(|_, _, counts| counts.failures.clone());
+        let help = "Requests that failed or came too early, by feed";
+        family(registry, "feed_source_failures", help, failures);
+        let requests = self.of_each(|_, source, _| ConstCounter::new(source.feed.requests()));
+        family(registry, "feed_source_requests", "Requests sent, by feed", requests);
+        let delays = self.of_each(|_, _, counts| counts.commit_delays.clone());
         let help = "Time from a block's timestamp to its commit here, by feed, without catching up";
-        family(out, name, "histogram", help);
-        for (source, counts) in &self.sources {
-            counts.commit_delays.samples(out, name, &format!("source=\"{}\"", source.url));
-        }
-        let name = "feed_source_active";
-        family(out, name, "gauge", "Whether the newest message came from this feed");
-        for (index, (source, _)) in self.sources.iter().enumerate() {
-            let labels = format!("{{source=\"{}\"}}", source.url);
-            sample(out, name, &labels, u8::from(index == newest));
-        }
+        family(registry, "block_commit_delay_seconds", help, delays);
+        let newest = self.newest_source.load(Relaxed);
+        let active = self.of_each(|index, _, _| ConstGauge::new(u32::from(index == newest)));
+        let help = "Whether the newest message came from this feed";
+        family(registry, "feed_source_active", help, active);
+    }
+
+    /// A metric of each feed, by its number, with its label
+    fn of_each<M>(
+        &self,
+        metric: impl Fn(usize, &FeedSource, &Counts) -> M,
+    ) -> impl Iterator<Item = ([(&'static str, String); 1], M)> {
+        let sources = self.sources.iter().enumerate();
+        sources.map(move |(index, (source, counts))| {
+            ([("source", source.url.clone())], metric(index, source, counts))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics;
 
     const URLS: [&str; 2] = ["neardata+https://one.example", "node+http://127.0.0.1:3030"];
     /// When the blocks of these tests were produced: 14 November 2023, 22:13:20
@@ -360,8 +311,7 @@ mod tests {
 
     /// The samples of the delay of a feed: its buckets that differ from the one before, sum, count
     fn samples(status: &FeedStatus, feed: usize) -> Vec<String> {
-        let mut text = String::new();
-        status.text(&mut text);
+        let text = metrics::text_of(|registry| status.register(registry));
         let label = format!("source=\"{}\"", URLS[feed]);
         let lines = text.lines().filter(|line| {
             line.starts_with("milepost_block_commit_delay_seconds") && line.contains(&label)
@@ -395,10 +345,10 @@ mod tests {
     fn a_clock_behind_has_no_delay_and_one_ahead_has_its_difference() {
         let status = status();
         status.committed(0, PRODUCED, PRODUCED - Duration::from_secs(3_600));
-        assert_eq!(samples(&status, 0), ["bucket{,le=\"0.25\"} 1", "sum{} 0", "count{} 1"]);
+        assert_eq!(samples(&status, 0), ["bucket{,le=\"0.25\"} 1", "sum{} 0.0", "count{} 1"]);
         assert_eq!(status.commit_delay(), Some(Duration::ZERO));
         status.committed(1, PRODUCED, PRODUCED + Duration::from_secs(3_600));
-        assert_eq!(samples(&status, 1), ["bucket{,le=\"+Inf\"} 1", "sum{} 3600", "count{} 1"]);
+        assert_eq!(samples(&status, 1), ["bucket{,le=\"+Inf\"} 1", "sum{} 3600.0", "count{} 1"]);
         assert_eq!(status.commit_delay(), Some(Duration::from_secs(3_600)));
     }
 
@@ -412,7 +362,7 @@ mod tests {
         block.is_catching_up = true;
         status.taken_in(&block, true);
         assert_eq!(status.commit_delay(), None);
-        assert_eq!(samples(&status, 0), ["sum{} 0", "count{} 0"]);
+        assert_eq!(samples(&status, 0), ["sum{} 0.0", "count{} 0"]);
         block.is_catching_up = false;
         status.taken_in(&block, true);
         assert_eq!(samples(&status, 0).last().unwrap(), "count{} 1");

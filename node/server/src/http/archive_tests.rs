@@ -31,6 +31,7 @@ use super::event_tests::{GUARD, start, until};
 use crate::archive::test_archive::TestArchive;
 use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{ArchivedHeights, Chain, Exporter};
+use crate::metrics;
 use crate::queries::{Queries, waiting};
 use crate::store::Store;
 use crate::store::StoreLocation;
@@ -348,8 +349,7 @@ async fn requests_about_one_thing_are_one_read_and_block_no_others() {
     assert_eq!((status, cause(&hot).as_str()), (200, ""));
     messages[20..].iter().for_each(|message| drop(queries.chain.import_block(&message.json)));
     until(|| {
-        let mut metrics = String::new();
-        exporter.text(&mut metrics);
+        let metrics = metrics::text_of(|registry| exporter.register(registry));
         metrics.contains("milepost_archive_reads_total{result=\"coalesced\"} 19\n")
     })
     .await;
@@ -405,8 +405,7 @@ async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
     let other = Envelope::plain(Origin::of(WriterId(9)), b"other").encode();
     archive.put_many(&[(key, other.into())]).unwrap();
     let count = || {
-        let mut metrics = String::new();
-        exporter.text(&mut metrics);
+        let metrics = metrics::text_of(|registry| exporter.register(registry));
         let line =
             metrics.lines().find_map(|line| line.strip_prefix("milepost_archive_conflicts_total "));
         line.unwrap().parse::<u64>().unwrap()
@@ -474,7 +473,7 @@ async fn a_wait_whose_last_read_of_the_archive_fails_says_when_to_retry() {
     let request = request.body(Full::new(Bytes::from(waiting))).unwrap();
     let stream = TcpStream::connect(&address).await.unwrap();
     let response = tokio::spawn(response_on(stream, request));
-    until(|| queries.chain.metrics.pending_count() == 1).await;
+    until(|| queries.chain.metrics.pending.get() == 1).await;
     archive.is_down.store(true, SeqCst);
     // What was missing is remembered for a second, and until the next export.
     queries.chain.archive().unwrap().lookups.forget_misses();

@@ -162,14 +162,14 @@ pub(super) struct CountedConnection(Arc<Chain>);
 
 impl CountedConnection {
     pub(super) fn new(chain: Arc<Chain>) -> Self {
-        chain.metrics.connected();
+        chain.metrics.connections.inc();
         Self(chain)
     }
 }
 
 impl Drop for CountedConnection {
     fn drop(&mut self) {
-        self.0.metrics.disconnected();
+        self.0.metrics.connections.dec();
     }
 }
 

@@ -67,7 +67,7 @@ fn cause(body: &[u8]) -> Value {
 
 /// Waits until this many requests wait
 async fn until_pending(queries: &Arc<Queries>, count: u64) {
-    until(|| queries.chain.metrics.pending_count() == count).await;
+    until(|| queries.chain.metrics.pending.get() == count).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

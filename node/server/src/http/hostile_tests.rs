@@ -24,6 +24,7 @@ use super::event_tests::{
     BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, queries, queries_with,
     start, until,
 };
+use crate::metrics;
 use crate::queries::Queries;
 
 /// Bytes that a client takes of a stream before it reads
@@ -36,12 +37,6 @@ async fn connect_http2(address: &str) -> SendRequest<Empty<Bytes>> {
     let (sender, connection) = connecting.await.unwrap();
     tokio::spawn(connection);
     sender
-}
-
-fn connections(queries: &Queries) -> u64 {
-    let text = queries.chain.metrics.text(&ChainStatus::default());
-    let line = text.lines().find_map(|line| line.strip_prefix("milepost_connections_open "));
-    line.unwrap().parse().unwrap()
 }
 
 /// Reads until each transaction has the state that a walk gives; the number of events
@@ -124,11 +119,16 @@ async fn floods_of_streams_leave_nothing_and_harm_no_other() {
         read_states(&queries, &mut other, others, &mut last).await;
     }
     until(|| {
-        connections(&queries) == 2 && queries.chain.waits.watching.counts().0 == watched(&last)
+        queries.chain.metrics.connections.get() == 2
+            && queries.chain.waits.watching.counts().0 == watched(&last)
     })
     .await;
     drop((hostile, other));
-    until(|| connections(&queries) == 0 && queries.chain.waits.watching.counts() == (0, 0)).await;
+    until(|| {
+        queries.chain.metrics.connections.get() == 0
+            && queries.chain.waits.watching.counts() == (0, 0)
+    })
+    .await;
 }
 
 /// Number of the 20 watches that are open, by the last states
@@ -146,7 +146,11 @@ async fn a_stream_ends_when_its_client_closes_its_side() {
     stream.write_all(text.as_bytes()).await.unwrap();
     until(|| queries.chain.waits.watching.counts() == (1, 1)).await;
     stream.shutdown().await.unwrap();
-    until(|| queries.chain.waits.watching.counts() == (0, 0) && connections(&queries) == 0).await;
+    until(|| {
+        queries.chain.waits.watching.counts() == (0, 0)
+            && queries.chain.metrics.connections.get() == 0
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -181,7 +185,7 @@ async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
         other.write_all(body.as_bytes()).await.unwrap();
         read(other).await;
     }
-    until(|| connections(&queries) == 40).await;
+    until(|| queries.chain.metrics.connections.get() == 40).await;
     // Half of them never send the last byte.
     let left = slow.split_off(20);
     for mut stream in slow {
@@ -189,7 +193,7 @@ async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
         read(stream).await;
     }
     drop(left);
-    until(|| connections(&queries) == 0).await;
+    until(|| queries.chain.metrics.connections.get() == 0).await;
 }
 
 #[tokio::test]
@@ -225,7 +229,8 @@ async fn bodies_that_come_slowly_are_held_up_to_a_limit() {
     // One is refused: which one depends on what the server reads first.
     held.push(send().await);
     let refusals = || {
-        let text = queries.chain.metrics.text(&ChainStatus::default());
+        let text =
+            metrics::text_of(|it| queries.chain.metrics.register(it, &ChainStatus::default()));
         text.contains("\nmilepost_requests_rejected_total{status=\"503\"} 1\n")
     };
     let is_whole = async |mut stream: TcpStream| {
@@ -329,7 +334,7 @@ async fn requests_at_a_time_on_http2_are_limited_together() {
             sent.spawn(sender.send_request(request()));
         }
     }
-    let pending = || queries.chain.metrics.pending_count();
+    let pending = || queries.chain.metrics.pending.get();
     let mut refused = 0;
     while pending() + refused < counted / 2 * 3 {
         tokio::select! {

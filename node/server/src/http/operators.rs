@@ -3,14 +3,14 @@
 use hyper::StatusCode;
 use milepost::endpoint::ChainStatus;
 use milepost::storage::BlockPoint;
+use prometheus_client::encoding::prometheus_text;
 use serde_json::json;
 use tokio::task;
 
 use super::respond::HttpContext;
 use super::response::{HttpResponse, json_value, query_failed, with_type};
 use crate::chain::Phase;
-use crate::metrics::process;
-use crate::metrics::{family, sample};
+use crate::metrics::{self, gauge, process};
 
 /// `/health`: whether the newest block is as new as it has to be
 pub(super) async fn health(context: &HttpContext) -> HttpResponse {
@@ -53,27 +53,28 @@ pub(super) async fn metrics(context: &HttpContext) -> HttpResponse {
         Ok(chain) => chain,
         Err(error) => return query_failed(&error),
     };
-    let mut text = context.queries.chain.metrics.text(&chain);
-    family(&mut text, "buffered_bytes", "gauge", "Bytes that count towards --max-buffered");
-    sample(&mut text, "buffered_bytes", "", context.memory.used());
-    context.queries.failed.text(&mut text);
+    // Empty if it panicked, which is logged.
+    let mut all = task::spawn_blocking(process::registry).await.unwrap_or_default();
+    let registry = all.sub_registry_with_prefix("milepost");
+    context.queries.chain.metrics.register(registry, &chain);
+    let (buffered, help) = (context.memory.used(), "Bytes that count towards --max-buffered");
+    gauge(registry, "buffered_bytes", help, Some(buffered));
+    context.queries.failed.register(registry);
     let (open, transactions) = context.queries.chain.waits.watching.counts();
-    family(&mut text, "watches_open", "gauge", "Transactions watched, counted for each watcher");
-    sample(&mut text, "watches_open", "", open);
-    family(&mut text, "transactions_watched", "gauge", "Transactions that have a watcher");
-    sample(&mut text, "transactions_watched", "", transactions);
+    let help = "Transactions watched, counted for each watcher";
+    gauge(registry, "watches_open", help, Some(open));
+    let help = "Transactions that have a watcher";
+    gauge(registry, "transactions_watched", help, Some(transactions));
     if let Some(archive) = context.queries.chain.archive() {
-        archive.text(&mut text);
+        archive.register(registry);
     }
     if let Some(feed) = &context.feed_status {
-        feed.text(&mut text);
+        feed.register(registry);
     }
     if let Some(upstreams) = &context.upstreams {
-        upstreams.text(&mut text);
+        upstreams.register(registry);
     }
-    // Empty if it panicked, which is logged.
-    text += &task::spawn_blocking(process::text).await.unwrap_or_default();
-    with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
+    with_type(StatusCode::OK, prometheus_text::CONTENT_TYPE, metrics::text(&all).into())
 }
 
 /// `/status`: the chain in the store, and how blocks come in
@@ -99,7 +100,7 @@ pub(super) async fn status(context: &HttpContext) -> HttpResponse {
         "earliest": point(chain.earliest),
         "complete_from": chain.complete_from,
         "blocks": chain.blocks,
-        "waiting": context.queries.chain.metrics.pending_count(),
+        "waiting": context.queries.chain.metrics.pending.get(),
         "store_verified": context.queries.chain.store().is_verified(),
         "feed": feed_state(context),
         "block_commit_delay_seconds": delay.map(|delay| delay.as_secs_f64()),

@@ -329,7 +329,7 @@ async fn a_request_that_waits_keeps_nothing_of_its_message() {
     for _ in 0..MAX_RUNNING {
         client.0.send(Message::from(&*padded)).await.unwrap();
     }
-    until(|| queries.chain.metrics.pending_count() == MAX_RUNNING as u64).await;
+    until(|| queries.chain.metrics.pending.get() == MAX_RUNNING as u64).await;
 }
 
 #[tokio::test]

@@ -4,11 +4,15 @@
 //! time at which [`note_start`] was called: the system's own is in files that a service under
 //! systemd may not see.
 
-use core::fmt::{Display, Write as _};
 use core::time::Duration;
 use std::fs;
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
+
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::metrics::gauge;
 
 static START: OnceLock<Duration> = OnceLock::new();
 
@@ -17,31 +21,23 @@ pub(crate) fn note_start() {
     START.get_or_init(|| UNIX_EPOCH.elapsed().unwrap_or_default());
 }
 
-/// The metrics in the text format of Prometheus; blocks for some milliseconds if tens of thousands
-/// of files are open
-pub(crate) fn text() -> String {
-    let mut text = String::new();
-    let out = &mut text;
+/// A registry with these metrics; blocks for some milliseconds if tens of thousands of files are
+/// open
+pub(crate) fn registry() -> Registry {
+    let mut all = Registry::default();
+    let registry = &mut all;
     let start = START.get().map(Duration::as_secs_f64);
-    gauge(out, "process_start_time_seconds", "Unix time at which the process started", start);
+    gauge(registry, "process_start_time_seconds", "Unix time at which the process started", start);
     let memory = fs::read_to_string("/proc/self/status").ok();
     let memory = memory.and_then(|status| resident_bytes(&status));
-    gauge(out, "process_resident_memory_bytes", "Memory of the process that is resident", memory);
+    let help = "Memory of the process that is resident";
+    gauge(registry, "process_resident_memory_bytes", help, memory);
     // Without the directory itself, which is open meanwhile.
     let files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1));
-    gauge(out, "process_open_fds", "Open files and sockets of the process", files);
-    let info = concat!("milepost_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}");
-    let help = "The version of the program";
-    let _ = writeln!(out, "# HELP milepost_build_info {help}\n# TYPE milepost_build_info gauge");
-    let _ = writeln!(out, "{info} 1");
-    text
-}
-
-fn gauge(out: &mut String, name: &str, help: &str, value: Option<impl Display>) {
-    if let Some(value) = value {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-    }
+    gauge(registry, "process_open_fds", "Open files and sockets of the process", files);
+    let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+    registry.register("milepost_build", "The version of the program", version);
+    all
 }
 
 /// The resident memory in the text of `/proc/self/status`, which has it in units of 1024 bytes

@@ -262,7 +262,7 @@ impl<'chain> Entry<'chain> {
     /// Counts the request as waiting, unless it was woken at once
     fn count(&mut self, woken_count: usize) {
         if self.is_request && woken_count == 0 && !mem::replace(&mut self.has_waited, true) {
-            self.chain.metrics.wait_started();
+            self.chain.metrics.pending.inc();
         }
     }
 }

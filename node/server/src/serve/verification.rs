@@ -49,7 +49,7 @@ fn verify(chain: &Chain) -> Result<(), Failure> {
     let (start, mut bytes, mut step) = (Instant::now(), 0_u64, 0_u64);
     let mut progress = |row: u64| {
         (bytes, step) = (bytes.saturating_add(row), step.saturating_add(row));
-        chain.metrics.store_verified(row);
+        chain.metrics.store_verified_bytes.inc_by(row);
         if step < STEP {
             return Ok(());
         }
@@ -112,11 +112,7 @@ mod tests {
     }
 
     fn verified_bytes(chain: &Chain) -> u64 {
-        let status = chain.status().unwrap();
-        let text = chain.metrics.text(&status);
-        let value =
-            |line: &str| line.strip_prefix("milepost_store_verified_bytes_total ")?.parse().ok();
-        text.lines().find_map(value).unwrap()
+        chain.metrics.store_verified_bytes.get()
     }
 
     #[tokio::test]

@@ -5,7 +5,6 @@
 //! id of its request.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::io;
 
@@ -13,6 +12,8 @@ use hyper::body::Bytes;
 use milepost::endpoint::Response;
 use milepost::rpc::Request;
 use milepost_feeds::{RpcClient, RpcResponse};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::call::{Call, unavailable};
@@ -21,7 +22,7 @@ use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse,
 use super::submission::Submissions;
 use super::{batch, history};
 use crate::http::MemoryPermit;
-use crate::metrics::{MethodLabel, family, sample};
+use crate::metrics::{MethodLabel, family, labelled};
 use crate::queries::ParsedRequest;
 use crate::queries::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
 use crate::queries::{Queries, Read, requests};
@@ -37,8 +38,8 @@ pub(crate) struct Upstreams {
     pub(super) submissions: Submissions,
     /// Whether transactions that are unknown here are asked of the upstreams
     pub(super) history: bool,
-    pub(super) history_found: AtomicU64,
-    pub(super) history_unknown: AtomicU64,
+    /// How many of them an upstream has, and how many none has
+    pub(super) history_lookups: [Counter; 2],
     /// One for each request that is with the upstreams, except submitted transactions
     pub(super) permits: Arc<Semaphore>,
 }
@@ -49,8 +50,7 @@ impl Upstreams {
             pool: Pool::new(clients, timeout),
             submissions: Submissions::default(),
             history,
-            history_found: AtomicU64::new(0),
-            history_unknown: AtomicU64::new(0),
+            history_lookups: Default::default(),
             permits: Arc::new(Semaphore::new(MAX_FORWARDED)),
         }
     }
@@ -127,15 +127,12 @@ impl Upstreams {
         Answer { label: MethodLabel::OTHER, body, retry_after: None }
     }
 
-    /// The metrics of the upstreams
-    pub(crate) fn text(&self, out: &mut String) {
-        self.pool.text(out);
-        self.submissions.text(out);
-        let lookups = "upstream_history_lookups_total";
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        self.pool.register(registry);
+        self.submissions.register(registry);
         let help = "Transactions unknown here that were asked of an upstream, by result";
-        family(out, lookups, "counter", help);
-        sample(out, lookups, "{result=\"found\"}", self.history_found.load(Relaxed));
-        sample(out, lookups, "{result=\"unknown\"}", self.history_unknown.load(Relaxed));
+        let lookups = labelled("result", ["found", "unknown"], &self.history_lookups);
+        family(registry, "upstream_history_lookups", help, lookups);
     }
 }
 

@@ -6,7 +6,6 @@
 
 use alloc::sync::Arc;
 use core::iter;
-use core::sync::atomic::Ordering::Relaxed;
 use std::collections::{HashMap, HashSet};
 
 use hyper::body::Bytes;
@@ -123,9 +122,8 @@ async fn look_up(
     context: &RequestContext,
 ) -> Option<Answer> {
     let found = final_result(upstreams, &lookup, context).await;
-    let counter =
-        if found.is_some() { &upstreams.history_found } else { &upstreams.history_unknown };
-    counter.fetch_add(1, Relaxed);
+    let [found_count, unknown_count] = &upstreams.history_lookups;
+    if found.is_some() { found_count } else { unknown_count }.inc();
     let result = found?;
     let response = Response::result(&lookup.id, |out| out.extend_from_slice(&result));
     Some(Answer::new(lookup.label, ResponseBody::Contiguous(response)))

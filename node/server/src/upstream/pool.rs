@@ -6,12 +6,14 @@
 //! upstream by its number on the command line, because its address may hold a key. Each kind of
 //! fault is logged once.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
 use hyper::body::Bytes;
 use milepost::rpc::{RequestId, ResponseKind, RpcError};
 use milepost_feeds::{RpcClient, RpcResponse};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -20,7 +22,7 @@ use tracing::{info, warn};
 
 use super::circuit_breaker::CircuitBreaker;
 use super::error_log::{ErrorLog, UpstreamErrorKind};
-use crate::metrics::{family, sample};
+use crate::metrics::family;
 use crate::request_context::RequestContext;
 
 /// Responses up to this size are read and checked as a whole
@@ -53,7 +55,7 @@ struct UpstreamNode {
     submission_faults: ErrorLog,
     /// Those of its results about old transactions
     history_faults: ErrorLog,
-    results: [AtomicU64; RESULTS.len()],
+    results: [Counter; RESULTS.len()],
 }
 
 /// A response of an upstream
@@ -235,7 +237,7 @@ impl Pool {
             .inspect(|_| node.breaker.succeeded())
             .inspect_err(|error| node.breaker.failed(error.retry_after));
         let result = exchange.as_ref().map_or_else(|error| result_of(error.fault), |_| RESPONSE);
-        node.results[result].fetch_add(1, Relaxed);
+        node.results[result].inc();
         let fault = match &exchange {
             // An error of JSON-RPC, which is passed on.
             Ok(response) if response.status == 500 => {
@@ -282,22 +284,22 @@ impl Pool {
         }
     }
 
-    /// The metrics of each upstream; the label is its number on the command line
-    pub(super) fn text(&self, out: &mut String) {
-        let requests = "upstream_requests_total";
-        family(out, requests, "counter", "Requests sent to upstreams, by what came of them");
-        for (index, node) in self.nodes.iter().enumerate() {
-            for (result, count) in RESULTS.iter().zip(&node.results) {
-                let labels = format!("{{upstream=\"{}\",result=\"{result}\"}}", index + 1);
-                sample(out, requests, &labels, count.load(Relaxed));
-            }
-        }
-        let open = "upstream_circuit_open";
-        family(out, open, "gauge", "Whether the circuit breaker of an upstream is open");
-        for (index, node) in self.nodes.iter().enumerate() {
-            let labels = format!("{{upstream=\"{}\"}}", index + 1);
-            sample(out, open, &labels, u8::from(node.breaker.is_open()));
-        }
+    /// Registers the metrics of each upstream; the label is its number on the command line
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let numbered = || self.nodes.iter().enumerate().map(|(index, node)| (index + 1, node));
+        let requests = numbered().flat_map(|(number, node)| {
+            let results = RESULTS.iter().zip(&node.results);
+            results.map(move |(result, count)| {
+                (([("upstream", number)], [("result", *result)]), count.clone())
+            })
+        });
+        let help = "Requests sent to upstreams, by what came of them";
+        family(registry, "upstream_requests", help, requests);
+        let open = numbered().map(|(number, node)| {
+            ([("upstream", number)], ConstGauge::new(u32::from(node.breaker.is_open())))
+        });
+        let help = "Whether the circuit breaker of an upstream is open";
+        family(registry, "upstream_circuit_open", help, open);
     }
 }
 

@@ -9,7 +9,6 @@
 
 use alloc::sync::Arc;
 use core::net::IpAddr;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +27,8 @@ use milepost::rpc::{
 use milepost::status::{Milestone, ProofEnd, WaitCondition};
 use milepost::transaction::EncodedTransaction;
 use milepost::{Error, ErrorKind};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{self, Instant};
@@ -40,7 +41,7 @@ use super::pool::{Envelope, UpstreamError};
 use super::submission_response::{Meaning, SubmissionResponse};
 use super::submission_responses::{OwnChain, SubmissionResponses};
 use crate::http::BodyPermit;
-use crate::metrics::{MethodLabel, family, sample};
+use crate::metrics::{MethodLabel, family, gauge, labelled};
 use crate::queries::waiting::{self, Answer, WaitOptions, Waited};
 use crate::queries::{Include, Queries, height_in_chain, requests};
 use crate::request_context::RequestContext;
@@ -68,7 +69,7 @@ enum End {
 #[derive(Debug, Default)]
 pub(super) struct Submissions {
     running: Mutex<HashMap<CryptoHash, watch::Receiver<Progress>>>,
-    ends: [AtomicU64; ENDS.len()],
+    ends: [Counter; ENDS.len()],
 }
 
 /// What came of a transaction so far
@@ -297,19 +298,14 @@ impl Submissions {
     }
 
     fn ended(&self, end: End) {
-        self.ends[end as usize].fetch_add(1, Relaxed);
+        self.ends[end as usize].inc();
     }
 
-    /// The metrics of the transactions that are sent
-    pub(super) fn text(&self, out: &mut String) {
-        let running = "submissions_running";
-        family(out, running, "gauge", "Transactions that are being sent to upstreams");
-        sample(out, running, "", self.running().len());
-        let ended = "submissions_total";
-        family(out, ended, "counter", "Transactions that were submitted, by what came of them");
-        for (end, count) in ENDS.iter().zip(&self.ends) {
-            sample(out, ended, &format!("{{end=\"{end}\"}}"), count.load(Relaxed));
-        }
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let help = "Transactions that are being sent to upstreams";
+        gauge(registry, "submissions_running", help, Some(self.running().len()));
+        let help = "Transactions that were submitted, by what came of them";
+        family(registry, "submissions", help, labelled("end", ENDS, &self.ends));
     }
 }
 

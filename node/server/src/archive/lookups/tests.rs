@@ -135,7 +135,7 @@ fn held_lookups() -> (Arc<TestArchive>, Lookups) {
 }
 
 fn until_coalesced(lookups: &Lookups, count: u64) {
-    while lookups.counters.coalesced.load(Relaxed) < count {
+    while lookups.counters.coalesced.get() < count {
         thread::yield_now();
     }
 }
@@ -154,7 +154,7 @@ fn a_client_over_its_limit_is_refused_also_what_another_reads_and_the_other_is_n
     for keys in [&[key(3)][..], &[key(4), key(0)]] {
         archive.hold(true);
         let reads = archive.reads.load(SeqCst);
-        let coalesced = lookups.counters.coalesced.load(Relaxed);
+        let coalesced = lookups.counters.coalesced.get();
         thread::scope(|scope| {
             let readers = [(); 2].map(|()| scope.spawn(|| get(keys, other)));
             until_coalesced(&lookups, coalesced + keys.len() as u64);
@@ -247,5 +247,5 @@ fn check_row_that_cannot_be_served(number: u64, kind: ErrorKind) {
     // The batch, and each of its keys.
     assert_eq!(archive.reads.load(SeqCst), 4);
     let counters = &lookups.counters;
-    assert_eq!((counters.failed.load(Relaxed), counters.found.load(Relaxed)), (1, 1));
+    assert_eq!((counters.failed.get(), counters.found.get()), (1, 1));
 }
