@@ -1,8 +1,7 @@
-//! The command line: subcommands and their arguments.
+//! The options of the server and of imports.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. What the commands do is in `serve`, `query_commands`, `store_commands`,
-//! `archive_commands` and `conformance`.
+//! opened.
 
 mod archive_args;
 mod feed_args;
@@ -12,17 +11,12 @@ use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use clap_complete::Shell;
+use clap::Args;
 use milepost::endpoint::UnknownTransaction;
-use milepost::primitives::{AccountId, CryptoHash};
-use milepost::status::Milestone;
 
 pub(crate) use archive_args::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs};
 pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
 
-use crate::commands::archive::ArchiveCommand;
-use crate::commands::store::StoreCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
 use crate::store::StoreLocation;
@@ -34,50 +28,6 @@ const FEED: &str = "Feed";
 const REQUESTS: &str = "Requests and limits";
 const HTTP: &str = "HTTP";
 const LOGGING: &str = "Settings and logging";
-/// Columns of the help
-const HELP_WIDTH: usize = 120;
-
-/// Serves NEAR transaction statuses and protocol configurations from block messages
-///
-/// Without a command, runs `milepost serve`, whose options `milepost serve --help` describes. Without
-/// a store, an archive, blocks and a feed, the server runs the practice chain in memory, as a
-/// demonstration.
-#[derive(Debug, Parser)]
-#[command(version, term_width = HELP_WIDTH)]
-#[command(subcommand_required = false, arg_required_else_help = false)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-    #[command(flatten)]
-    pub(crate) common: CommonArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Serves transaction statuses and protocol configurations over HTTP
-    Serve(Box<ServeArgs>),
-    /// Imports block messages into a store and exits
-    Import(ImportArgs),
-    /// Shows the status of a transaction as a tree of receipts
-    Status(StatusArgs),
-    /// Shows a protocol configuration; `config check` checks settings of the server
-    Config(ConfigArgs),
-    /// Describes, checks, compacts and copies the file of a store
-    #[command(subcommand)]
-    Store(StoreCommand),
-    /// Describes, checks, fills, repairs, copies and trains an archive
-    #[command(subcommand)]
-    Archive(ArchiveCommand),
-    /// Prints the manual page, in the format of `man`
-    Man,
-    /// Prints the completions of a shell
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-    /// Compares the responses of a server with the interface, and prints what differs
-    Conformance(ConformanceArgs),
-}
 
 /// Arguments of `milepost serve`
 #[derive(Args, Debug)]
@@ -268,153 +218,9 @@ pub(crate) struct ImportArgs {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// What a query is sent to
-#[derive(Args, Debug)]
-#[group(multiple = false)]
-pub(crate) struct TargetArgs {
-    /// Queries the durable store in this file or directory
-    #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
-    pub(crate) store: Option<StoreLocation>,
-    /// Queries the node at this address
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3030")]
-    pub(crate) url: String,
-}
-
-/// Arguments of `milepost status`
-#[derive(Args, Debug)]
-pub(crate) struct StatusArgs {
-    /// Hash of the transaction
-    pub(crate) hash: CryptoHash,
-    /// Account that signed it
-    ///
-    /// Only nodes that do not track every shard need it.
-    pub(crate) sender: Option<AccountId>,
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    /// Milestone to wait for
-    #[arg(long, value_name = "MILESTONE", default_value = "NONE", value_parser = milestone)]
-    pub(crate) wait_until: Milestone,
-    /// Prints the response as received
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Arguments of `milepost config`
-#[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ConfigArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<ConfigCommand>,
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    /// Height or hash of a block, `optimistic`, `near-final`, `final`, `genesis` or
-    /// `earliest_available`
-    #[arg(default_value = "final")]
-    pub(crate) block: String,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Checks the settings of the environment and of a file, and names the line of an error
-    Check {
-        /// The file [default: that of `MILEPOST_SETTINGS`, or none]
-        #[arg(value_name = "FILE")]
-        file: Option<PathBuf>,
-    },
-}
-
-/// Arguments of `milepost conformance`
-#[derive(Args, Debug)]
-pub(crate) struct ConformanceArgs {
-    /// Address of the server, `https://HOST[/PATH]` or `http://HOST[/PATH]`
-    pub(crate) url: String,
-    /// Hash of a transaction whose live answers are checked
-    ///
-    /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`,
-    /// or one of the practice chain.
-    #[arg(requires = "sender")]
-    pub(crate) transaction: Option<CryptoHash>,
-    /// Account that signed it
-    pub(crate) sender: Option<AccountId>,
-    /// File with a token
-    ///
-    /// The token is sent as `Authorization: Bearer`.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Maximum number of requests in a second
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub(crate) rate: u32,
-}
-
-fn milestone(text: &str) -> Result<Milestone, String> {
-    Milestone::from_name(text).ok_or_else(|| {
-        let names = Milestone::ALL.map(Milestone::name).join(", ");
-        format!("`{text}` is none of {names}")
-    })
-}
-
 fn up_to_a_million(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=1_000_000) => Ok(number),
         _ => Err(format!("`{text}` is not a number from 1 to 1000000")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn command_definition_is_valid() {
-        Cli::command().debug_assert();
-    }
-
-    /// Options without a value that applies by default
-    const WITHOUT_DEFAULT: [&str; 12] = [
-        "archive",
-        "archive-older",
-        "blocks",
-        "configs",
-        "feed-token-file",
-        "follow",
-        "serve-feed",
-        "settings",
-        "skip",
-        "until",
-        "upstream",
-        "upstream-token-file",
-    ];
-
-    #[test]
-    fn the_short_help_has_each_option_in_one_line_below_a_heading() {
-        let mut all = Cli::command();
-        all.build();
-        let serve = all.find_subcommand_mut("serve").unwrap();
-        let help = serve.render_help().to_string();
-        assert!(help.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{help}");
-        for argument in serve.get_arguments() {
-            let name = argument.get_long().unwrap();
-            if ["help", "version"].contains(&name) {
-                continue;
-            }
-            assert!(argument.get_help_heading().is_some(), "{name}");
-            let start = format!("--{name} ");
-            let mut lines = help.lines().filter(|line| line.trim_start().starts_with(&start));
-            let line = lines.next().unwrap_or_else(|| panic!("{name} in {help}"));
-            assert!(lines.next().is_none(), "{name} in {help}");
-            let text = argument.get_help().unwrap().to_string();
-            assert!(line.contains(&text), "{name}: {line}");
-            let has_default = line.contains("[default: ");
-            let needs_default =
-                argument.get_action().takes_values() && !WITHOUT_DEFAULT.contains(&name);
-            assert_eq!(has_default, needs_default, "{line}");
-        }
     }
 }

@@ -11,15 +11,45 @@ mod live;
 mod report;
 
 use core::time::Duration;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Args;
+use milepost::primitives::{AccountId, CryptoHash};
 use milepost_feeds::{HttpClient, Token};
 use tokio::time::{self, Interval, MissedTickBehavior};
 
-use crate::cli::ConformanceArgs;
 use crate::log::print_line;
 use crate::serve;
 use report::Report;
+
+/// Arguments of `milepost conformance`
+#[derive(Args, Debug)]
+pub(crate) struct ConformanceArgs {
+    /// Address of the server, `https://HOST[/PATH]` or `http://HOST[/PATH]`
+    pub(crate) url: String,
+    /// Hash of a transaction whose live answers are checked
+    ///
+    /// The default is one of the newest blocks, if the server has the methods `block` and `chunk`,
+    /// or one of the practice chain.
+    #[arg(requires = "sender")]
+    pub(crate) transaction: Option<CryptoHash>,
+    /// Account that signed it
+    pub(crate) sender: Option<AccountId>,
+    /// File with a token
+    ///
+    /// The token is sent as `Authorization: Bearer`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Maximum number of requests in a second
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) rate: u32,
+}
 
 /// The version of the interface
 const INTERFACE: &str = "1.2.11";

@@ -10,7 +10,7 @@ use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
+use super::Cli;
 
 /// The name of the program
 const NAME: &str = "milepost";

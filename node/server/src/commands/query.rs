@@ -3,19 +3,77 @@
 //! Both targets get a JSON-RPC request and their responses are read alike, so they print the same.
 //! Exit codes: 0 found; 1 not found or timed out; any other error is returned.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{Args, Subcommand};
 use milepost::archive::{ArchiveLookup, WithArchive};
 use milepost::endpoint::{Engine, RequestState, Settings};
+use milepost::primitives::{AccountId, CryptoHash};
+use milepost::status::Milestone;
 use milepost::storage::Snapshot;
 use serde_json::{Map, Value, json};
 
 use super::{client, receipt_tree};
 use crate::archive::{self, ArchiveLocation};
-use crate::cli::{ConfigArgs, StatusArgs, TargetArgs};
 use crate::log::print_line;
 use crate::serve;
-use crate::store::Store;
+use crate::store::{Store, StoreLocation};
+
+/// What a query is sent to
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub(crate) struct TargetArgs {
+    /// Queries the durable store in this file or directory
+    #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
+    pub(crate) store: Option<StoreLocation>,
+    /// Queries the node at this address
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3030")]
+    pub(crate) url: String,
+}
+
+/// Arguments of `milepost status`
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// Hash of the transaction
+    pub(crate) hash: CryptoHash,
+    /// Account that signed it
+    ///
+    /// Only nodes that do not track every shard need it.
+    pub(crate) sender: Option<AccountId>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Milestone to wait for
+    #[arg(long, value_name = "MILESTONE", default_value = "NONE", value_parser = milestone)]
+    pub(crate) wait_until: Milestone,
+    /// Prints the response as received
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `milepost config`
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Height or hash of a block, `optimistic`, `near-final`, `final`, `genesis` or
+    /// `earliest_available`
+    #[arg(default_value = "final")]
+    pub(crate) block: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Checks the settings of the environment and of a file, and names the line of an error
+    Check {
+        /// The file [default: that of `MILEPOST_SETTINGS`, or none]
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+}
 
 /// An account that exists on every chain: nodes that track all shards require a sender and ignore
 /// it
@@ -130,4 +188,11 @@ fn result_and_code(response: &Value) -> Result<(Option<&Value>, ExitCode), Strin
         }
         _ => Err(text),
     }
+}
+
+fn milestone(text: &str) -> Result<Milestone, String> {
+    Milestone::from_name(text).ok_or_else(|| {
+        let names = Milestone::ALL.map(Milestone::name).join(", ");
+        format!("`{text}` is none of {names}")
+    })
 }

@@ -16,7 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command, CommandFactory as _, Error, FromArgMatches as _};
 use toml::{Spanned, Value};
 
-use crate::cli::{self, Cli};
+use super::Cli;
 use crate::follow::TOKEN_VARIABLE;
 use crate::log::print_line;
 use crate::serve::options as serve_options;
@@ -135,7 +135,7 @@ pub(crate) fn check(
     let mut line = vec!["milepost".into(), SERVE.into()];
     line.extend(file.iter().flat_map(|path| [format!("--{FILE}").into(), path.into()]));
     let line = CommandLine::read(line).map_err(|error| plain(&error))?;
-    if let cli::Command::Serve(args) = line.parse().map_err(|error| plain(&error))?.command {
+    if let super::Command::Serve(args) = line.parse().map_err(|error| plain(&error))?.command {
         serve_options::check(&args).map_err(|text| format!("{text}{}", line.origins(&text)))?;
     }
     let is_variable = |(name, origin): &&(String, String)| *origin == variable_name(name);
