@@ -6,6 +6,7 @@
 mod archived_configs;
 mod exporter;
 mod importer;
+pub(crate) mod json_scan;
 mod phase;
 mod verifier;
 
@@ -34,7 +35,7 @@ pub(crate) use exporter::{ArchivedHeights, Exporter, run_exporter};
 pub(crate) use phase::Phase;
 
 use crate::errors::LoggedKinds;
-use crate::json_scan;
+
 use crate::metrics::{BlockStep, Metrics};
 use crate::store::Store;
 use crate::waits::Waits;

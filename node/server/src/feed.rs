@@ -24,8 +24,8 @@ use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
 use crate::chain::Chain;
+use crate::chain::json_scan;
 use crate::errors::Failure;
-use crate::json_scan;
 pub(crate) use demo_index::DemoIndex;
 use demo_index::{DemoTransaction, respond_at};
 use files::BlockSource;

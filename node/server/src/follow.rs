@@ -35,6 +35,7 @@ use tokio::time;
 use tracing::{Instrument as _, Span, error, info, warn};
 
 use crate::chain::Chain;
+use crate::chain::json_scan;
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
 use crate::errors::Failure;
 use crate::errors::QueryError;
@@ -43,7 +44,6 @@ use crate::feed::ServedFeed;
 use crate::feed::status::{FeedSource, FeedStatus};
 use crate::follow::epoch_configs::{ConfigNodes, EpochStart};
 use crate::follow::log::FeedLog;
-use crate::json_scan;
 use crate::metrics::BlockStep;
 use crate::upstream::{self, Upstreams};
 

@@ -20,7 +20,6 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzz;
 mod http;
-mod json_scan;
 mod large_buffers;
 mod log;
 mod metrics;

@@ -14,7 +14,7 @@ use milepost::{Error, ErrorKind};
 use tracing::{info, warn};
 
 use super::Chain;
-use crate::json_scan;
+use super::json_scan;
 
 /// Rows that are read at a time, some 30 kB each
 const PAGE: usize = 16;

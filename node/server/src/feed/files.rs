@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 
 use super::paths::{file_name, is_directory, list, open, with_path};
 use super::{json_array, lake};
-use crate::json_scan;
+use crate::chain::json_scan;
 
 /// Maximum depth of directories; deeper ones are a cycle of links
 const MAX_DEPTH: usize = 32;

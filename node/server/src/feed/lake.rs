@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::message::{FileRange, Message};
 use super::paths::{file_name, list, read, with_path};
-use crate::json_scan;
+use crate::chain::json_scan;
 
 /// The message of the block in this file, with the shard files beside it
 pub(super) fn read_message(

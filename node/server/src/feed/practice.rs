@@ -14,8 +14,8 @@ use tracing::info;
 
 use super::{DemoTransaction, respond_at};
 use crate::chain::Chain;
+use crate::chain::json_scan;
 use crate::errors::Failure;
-use crate::json_scan;
 
 /// The name of the chain, and of its feed
 pub(crate) const PRACTICE: &str = "practice";
