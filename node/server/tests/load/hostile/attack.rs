@@ -22,6 +22,8 @@ use super::{http1, http2, smuggling, websocket};
 const WATCHDOG: Duration = Duration::from_secs(300);
 /// Connections that are opened at a time: the queue of the listener has 1024
 const AT_A_TIME: usize = 500;
+/// Longer than the server takes to make a response of 200 kB
+pub(crate) const LARGE_RESPONSE: Duration = Duration::from_micros(800);
 /// Connections of an attack that sends as fast as it can
 pub(crate) const FLOODERS: usize = 20;
 
@@ -48,7 +50,7 @@ pub(crate) struct Attack {
 impl Attack {
     /// All that there are
     pub(crate) fn all() -> Vec<Self> {
-        let attacks: [(&str, Start); 22] = [
+        let attacks: [(&str, Start); 24] = [
             ("heads that come a byte at a time", |it| Box::pin(http1::slow_heads(it))),
             ("heads of 15 KiB without an end", |it| Box::pin(http1::large_heads(it))),
             ("heads above the limit", |it| Box::pin(http1::oversize_heads(it))),
@@ -68,6 +70,8 @@ impl Attack {
             ("HTTP/2: empty frames of data", |it| Box::pin(http2::empty_data(it))),
             ("HTTP/2: more streams than allowed", |it| Box::pin(http2::streams(it))),
             ("HTTP/2: responses that are not read", |it| Box::pin(http2::unread_responses(it))),
+            ("HTTP/2: windows that open by a byte", |it| Box::pin(http2::slow_windows(it))),
+            ("HTTP/2: responses that are read slowly", |it| Box::pin(http2::slow_reads(it))),
             ("HTTP/2: waits with heads of 15 KiB", |it| Box::pin(http2::waits(it))),
             ("WebSocket: fragments without an end", |it| Box::pin(websocket::fragments(it))),
             ("WebSocket: waits with long messages", |it| Box::pin(websocket::waits(it))),
@@ -93,11 +97,7 @@ pub(crate) async fn open(target: Target, first: &[u8]) -> Vec<TcpStream> {
 }
 
 /// As [`open`], with a limit of what the kernel takes for a client that does not read
-pub(crate) async fn open_with(
-    target: Target,
-    first: &[u8],
-    receive_buffer: Option<u32>,
-) -> Vec<TcpStream> {
+async fn open_with(target: Target, first: &[u8], receive_buffer: Option<u32>) -> Vec<TcpStream> {
     let connect = move || async move {
         let socket = TcpSocket::new_v4()?;
         receive_buffer.map_or(Ok(()), |size| socket.set_recv_buffer_size(size))?;
@@ -116,6 +116,25 @@ pub(crate) async fn open_with(
             let _ = stream.write_all(first).await;
             streams.push(stream);
         }
+    }
+    streams
+}
+
+/// As [`open_with`], with requests for large responses, no faster than the server writes these
+///
+/// Against more work than it can do only limits of addresses help, not one of memory.
+pub(crate) async fn open_in_step(
+    target: Target,
+    first: &[u8],
+    requests: u32,
+    receive_buffer: Option<u32>,
+) -> Vec<TcpStream> {
+    let mut streams = Vec::new();
+    while streams.len() < target.connections {
+        let connections = 100.min(target.connections - streams.len());
+        let more = Target { connections, ..target };
+        streams.extend(open_with(more, first, receive_buffer).await);
+        time::sleep(LARGE_RESPONSE * connections as u32 * requests).await;
     }
     streams
 }

@@ -10,10 +10,13 @@ pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const CONTINUATION: u8 = 9;
 
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
+/// Of a ping
+pub(crate) const ACK: u8 = 1;
 
 /// The setting of the window of each stream
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
@@ -32,6 +35,11 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 pub(crate) fn setting(name: u16, value: u32) -> Vec<u8> {
     let payload = [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
     frame(SETTINGS, 0, 0, &payload)
+}
+
+/// A frame that opens the window of a stream, or of the connection with 0
+pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
 }
 
 /// The start of a connection

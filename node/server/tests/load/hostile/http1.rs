@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
 
-use super::attack::{Statuses, Target, in_a_row, open, open_with};
+use super::attack::{Statuses, Target, in_a_row, open, open_in_step};
 use super::bystander::question;
 use crate::support::{post, request};
 
@@ -173,18 +173,9 @@ pub(crate) fn batch() -> String {
 }
 
 /// Requests for large responses, of which the client reads nothing
-///
-/// Not faster than the server writes them: against more work than it can do only limits of
-/// addresses help, not one of memory.
 pub(crate) async fn unread_responses(target: Target) -> String {
     let request = post("/", &batch());
-    let mut streams = Vec::new();
-    while streams.len() < target.connections {
-        let connections = 100.min(target.connections - streams.len());
-        let more = Target { connections, ..target };
-        streams.extend(open_with(more, request.as_bytes(), Some(4 << 10)).await);
-        time::sleep(Duration::from_millis(80)).await;
-    }
+    let streams = open_in_step(target, request.as_bytes(), 1, Some(4 << 10)).await;
     time::sleep(target.duration).await;
     let mut statuses = Statuses::default();
     for stream in &streams {

