@@ -7,7 +7,6 @@ mod archive_args;
 mod feed_args;
 pub(crate) mod value_parsers;
 
-use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 
@@ -139,20 +138,6 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     #[arg(help_heading = REQUESTS)]
     pub(crate) max_connections: Option<usize>,
-    /// Maximum number of connections of an address [default: none]
-    ///
-    /// Further connections are closed at once. An IPv6 address counts with its /64. Behind a proxy
-    /// all clients have its address.
-    #[arg(long, value_name = "NUMBER")]
-    #[arg(help_heading = REQUESTS)]
-    pub(crate) address_connections: Option<NonZero<usize>>,
-    /// Maximum number of requests of an address [default: none]
-    ///
-    /// It counts the JSON-RPC requests that the address has at a time, those that wait included,
-    /// and the transactions that it watches. Further ones get INTERNAL_ERROR or HTTP status 503.
-    #[arg(long, value_name = "NUMBER")]
-    #[arg(help_heading = REQUESTS)]
-    pub(crate) address_requests: Option<NonZero<usize>>,
 }
 
 /// Options about a store that is lost or damaged

@@ -112,8 +112,6 @@ fn options() -> Options {
         body_limit: 1 << 20,
         max_buffered: 8 << 20,
         max_connections: 10,
-        address_connections: None,
-        address_requests: None,
         max_wait: Duration::from_secs(20),
     }
 }

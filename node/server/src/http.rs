@@ -9,8 +9,6 @@ mod archive_tests;
 mod base_path;
 mod blocks;
 mod client;
-#[cfg(test)]
-mod client_tests;
 mod complete_heights;
 mod cors;
 mod counted_input;
@@ -81,7 +79,7 @@ use crate::feed::DemoIndex;
 use crate::feed::FeedStatus;
 use crate::queries::Queries;
 use crate::upstream::Upstreams;
-use client::{AddressLimit, Client, CountedConnection};
+use client::{Client, CountedConnection};
 use discovery::Documents;
 use memory_budget::MemoryBudget;
 use new_connections::NewConnections;
@@ -163,9 +161,6 @@ pub(crate) async fn serve(
         rpc_headers,
         documents,
     });
-    let connections_of_address =
-        AddressLimit::new("connections", context.options.address_connections);
-    let requests_of_address = AddressLimit::new("requests", context.options.address_requests);
     let connections = GracefulShutdown::new();
     let first_turns = Arc::new(Semaphore::new(MAX_FIRST_TURNS));
     let read_turns = ReadTurns::new();
@@ -229,17 +224,10 @@ pub(crate) async fn serve(
             if accepted_count % ACCEPTS_AT_A_TIME == 0 {
                 yield_now().await;
             }
-            let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
-                // Closed at once: a response would take as long as the client likes.
-                context.queries.chain.metrics.connections_refused.inc();
-                continue;
-            };
             // Held by what the connection is upgraded to, too.
             let client = Arc::new(Client::new(
                 address,
-                &requests_of_address,
                 permit,
-                address_permit,
                 &context.memory,
                 Some(CountedConnection::new(Arc::clone(&queries.chain))),
             ));

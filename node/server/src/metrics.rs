@@ -138,7 +138,6 @@ pub(crate) struct Metrics {
     /// Bytes of rows that were read to verify the store
     pub(crate) store_verified_bytes: Counter,
     pub(crate) connections: Gauge<u64, AtomicU64>,
-    pub(crate) connections_refused: Counter,
     durations: Durations,
     last_commit: Gauge<f64, AtomicU64>,
 }
@@ -234,8 +233,6 @@ impl Metrics {
         let help = "Blocks checked against their hashes, by result";
         let checked = labelled("result", VERIFICATION_RESULTS, &self.checked);
         family(registry, "blocks_checked", help, checked);
-        let help = "Connections closed at once, because their address has as many as it may have";
-        registry.register("connections_refused", help, self.connections_refused.clone());
         let help = "Blocks that left the canonical chain";
         registry.register("blocks_reverted", help, self.reverted.clone());
         let help = "Transactions imported";

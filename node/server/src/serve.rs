@@ -286,8 +286,6 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         body_limit: args.body_limit,
         max_buffered: args.max_buffered,
         max_connections,
-        address_connections: args.address_connections,
-        address_requests: args.address_requests,
         max_wait: args.max_wait,
     };
     let serving = http::serve(listener, queries, demo_index, feed_status, upstreams, options);

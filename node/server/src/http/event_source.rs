@@ -21,7 +21,6 @@ use milepost::{Error, ErrorKind};
 use tokio::task;
 use tokio::time::{self, Sleep};
 
-use super::client::{AddressLimitError, AddressPermit, Client};
 use super::response::failed;
 use crate::errors::QueryError;
 use crate::queries::Queries;
@@ -108,7 +107,6 @@ pub(super) struct EventSource {
     queries: Arc<Queries>,
     client: IpAddr,
     watcher: Watcher,
-    _permit: AddressPermit,
     options: EventOptions,
     /// The change that needs the result of its transaction, or asks the archive for it
     rendering: Option<(Change, Rendering)>,
@@ -130,40 +128,17 @@ impl fmt::Debug for EventSource {
     }
 }
 
-/// Why transactions are not watched
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum WatchError {
-    /// All clients together watch as many as they may
-    Server(TooManyWatches),
-    /// The address has as much as it may have
-    Address(AddressLimitError),
-}
-
-impl Display for WatchError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Server(TooManyWatches { open, limit }) => {
-                write!(formatter, "too many watches: {open} of {limit}")
-            }
-            Self::Address(full) => full.fmt(formatter),
-        }
-    }
-}
-
 impl EventSource {
     pub(super) fn new(
         queries: &Arc<Queries>,
-        client: &Client,
+        client: IpAddr,
         targets: &[WatchTarget],
         options: EventOptions,
-    ) -> Result<Self, WatchError> {
-        let permit = client.begin(targets.len()).map_err(WatchError::Address)?;
+    ) -> Result<Self, TooManyWatches> {
         Ok(Self {
             queries: Arc::clone(queries),
-            client: client.network(),
-            watcher: Watcher::new(&queries.chain.waits.watching, targets)
-                .map_err(WatchError::Server)?,
-            _permit: permit,
+            client,
+            watcher: Watcher::new(&queries.chain.waits.watching, targets)?,
             options,
             rendering: None,
             asked: BTreeSet::new(),

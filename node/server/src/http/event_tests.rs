@@ -7,7 +7,6 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::future::poll_fn;
 use core::net::{IpAddr, Ipv4Addr};
-use core::num::NonZero;
 use core::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty};
@@ -25,7 +24,6 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{self, Instant};
 
-use super::client::Client;
 use super::event_source::{EventOptions, EventSource};
 use super::events::EventStream;
 use super::respond::Options;
@@ -82,15 +80,6 @@ pub(super) fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHa
 
 /// Serves on a port of its own, whose address is returned
 pub(super) async fn start(queries: &Arc<Queries>) -> String {
-    start_limited(queries, None, None).await
-}
-
-/// As [`start`], with limits of connections and requests per address
-pub(super) async fn start_limited(
-    queries: &Arc<Queries>,
-    connections: Option<NonZero<usize>>,
-    requests: Option<NonZero<usize>>,
-) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let options = Options {
@@ -100,8 +89,6 @@ pub(super) async fn start_limited(
         body_limit: BODY_LIMIT,
         max_buffered: MAX_BUFFERED,
         max_connections: 100,
-        address_connections: connections,
-        address_requests: requests,
         max_wait: MAX_WAIT,
     };
     tokio::spawn(serve(listener, Arc::clone(queries), None, None, None, options));
@@ -481,7 +468,7 @@ async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let queries = queries();
     let options = EventOptions::parse(None, None, false, MAX_WAIT).unwrap();
     let target = WatchTarget::new(CryptoHash::digest(b"unknown"));
-    let source = EventSource::new(&queries, &Client::without_limits(), &[target], options).unwrap();
+    let source = EventSource::new(&queries, CLIENT, &[target], options).unwrap();
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();

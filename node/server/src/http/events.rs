@@ -9,6 +9,7 @@
 
 use alloc::sync::Arc;
 use core::future::Future as _;
+use core::net::IpAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -21,16 +22,15 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::{LastSeen, Milestone};
 use tokio::time::{self, Instant, Sleep};
 
-use super::client::Client;
 use super::event_source::{
-    END, Event, EventOptions, EventSource, FORGOTTEN, Next, REACHED, TIMEOUT, WatchError, state_id,
+    END, Event, EventOptions, EventSource, FORGOTTEN, Next, REACHED, TIMEOUT, state_id,
 };
 use super::query_string::QueryString;
 use super::response::{HttpResponse, empty, failed, json_value, query_failed, rejected};
 use super::response_body::HttpBody;
 use super::transaction;
 use crate::queries::Queries;
-use crate::waits::Change;
+use crate::waits::{Change, TooManyWatches};
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -45,7 +45,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// The events of the transaction in the path
 pub(super) async fn of_one(
     queries: &Arc<Queries>,
-    client: &Client,
+    client: IpAddr,
     hash: &str,
     query: &QueryString,
     last_event_id: Option<&str>,
@@ -95,7 +95,7 @@ fn is_last(event_id: &str, (_, change): &Change, wait_until: Milestone) -> bool 
 /// The events of all transactions in the query
 pub(super) fn of_many(
     queries: &Arc<Queries>,
-    client: &Client,
+    client: IpAddr,
     query: &QueryString,
     last_event_id: Option<&str>,
     max_wait: Duration,
@@ -152,7 +152,7 @@ fn parse_options(
         .map_err(|error| error.to_string())
 }
 
-fn refused(error: WatchError) -> HttpResponse {
+fn refused(error: TooManyWatches) -> HttpResponse {
     let mut response = json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(error));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response

@@ -4,7 +4,6 @@
 
 use alloc::sync::Arc;
 use core::convert::Infallible;
-use core::num::NonZero;
 use core::pin::Pin;
 use core::time::Duration;
 
@@ -49,10 +48,6 @@ pub(crate) struct Options {
     pub(crate) max_buffered: usize,
     /// Maximum number of open connections
     pub(crate) max_connections: usize,
-    /// Maximum number of open connections of one address; `None` for no limit of its own
-    pub(crate) address_connections: Option<NonZero<usize>>,
-    /// Maximum number of requests and watched transactions of one address at a time
-    pub(crate) address_requests: Option<NonZero<usize>>,
     /// Maximum time that a request may choose to wait
     pub(crate) max_wait: Duration,
 }
@@ -261,9 +256,10 @@ async fn respond_at(
             let (query, max_wait) = (query(), context.options.max_wait);
             match hash {
                 Some(hash) => {
-                    events::of_one(queries, client, hash, &query, last_event_id, max_wait).await
+                    events::of_one(queries, client.network(), hash, &query, last_event_id, max_wait)
+                        .await
                 }
-                None => events::of_many(queries, client, &query, last_event_id, max_wait),
+                None => events::of_many(queries, client.network(), &query, last_event_id, max_wait),
             }
         }
         Route::RecentTransactions => match queries.recent_transactions().await {

@@ -21,7 +21,7 @@ use milepost::rpc::{ResponseKind, RpcError};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::client::{AddressLimitError, AddressPermit, Client};
+use super::client::Client;
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
@@ -85,8 +85,6 @@ pub(super) struct RpcRequest {
     wait: Option<Duration>,
     /// The head that it demands
     min_height: Option<BlockHeight>,
-    /// What it counts for its address, until it is answered
-    permit: Result<AddressPermit, AddressLimitError>,
     client: Arc<Client>,
 }
 
@@ -106,9 +104,8 @@ impl RpcRequest {
         };
         let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
         let body = request.into_body();
-        let permit = client.begin(1);
         let client = Arc::clone(client);
-        Self { body, url_method, error, expects_continue, origin, wait, min_height, permit, client }
+        Self { body, url_method, error, expects_continue, origin, wait, min_height, client }
     }
 }
 
@@ -126,7 +123,6 @@ pub(super) async fn respond(
         origin,
         wait,
         min_height,
-        permit,
         client,
     } = request;
     let memory = client.memory();
@@ -143,7 +139,7 @@ pub(super) async fn respond(
         None => match read(memory, body, expects_continue, url_method.as_deref(), limit).await {
             Ok((body, _method)) => {
                 let response =
-                    run(context, request_context, body, url_method, wait, min_height, permit).await;
+                    run(context, request_context, body, url_method, wait, min_height).await;
                 let counted = memory.count(response);
                 counted.unwrap_or_else(|error| rejected(context, &error))
             }
@@ -208,13 +204,9 @@ async fn run(
     url_method: Option<Cow<'static, str>>,
     wait: Option<Duration>,
     min_height: Option<BlockHeight>,
-    permit: Result<AddressPermit, AddressLimitError>,
 ) -> HttpResponse {
     let (queries, start) = (&context.queries, Instant::now());
-    let reached = match &permit {
-        Ok(_) => head::reach(&queries.chain, min_height).await,
-        Err(full) => Err(full.to_string()),
-    };
+    let reached = head::reach(&queries.chain, min_height).await;
     let parsed = requests::parse(queries, body, url_method).await;
     let heights = CompleteHeights::note(queries);
     let answer = match reached {

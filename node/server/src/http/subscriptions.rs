@@ -7,6 +7,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use core::net::IpAddr;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
@@ -17,7 +18,6 @@ use milepost::rpc::{RequestId, RpcError};
 use milepost::{Error, ErrorKind};
 use serde_json::Value;
 
-use super::client::Client;
 use super::event_source::{Event, EventOptions, EventSource, Next, member_error, state_id};
 use super::events::MAX_HASHES;
 use crate::queries::Queries;
@@ -28,7 +28,8 @@ pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
 /// The subscriptions of a connection
 pub(super) struct Subscriptions {
     queries: Arc<Queries>,
-    client: Arc<Client>,
+    /// The network of the client
+    client: IpAddr,
     open: BTreeMap<u64, EventSource>,
     last: u64,
     /// How long a subscription may wait for a head that is high enough
@@ -36,8 +37,7 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    pub(super) fn new(queries: &Arc<Queries>, client: &Arc<Client>, max_wait: Duration) -> Self {
-        let client = Arc::clone(client);
+    pub(super) fn new(queries: &Arc<Queries>, client: IpAddr, max_wait: Duration) -> Self {
         Self { queries: Arc::clone(queries), client, open: BTreeMap::new(), last: 0, max_wait }
     }
 
@@ -69,7 +69,7 @@ impl Subscriptions {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
             return Err(RpcError::Unavailable { message, unreached: None });
         }
-        let source = EventSource::new(&self.queries, &self.client, &targets, options);
+        let source = EventSource::new(&self.queries, self.client, &targets, options);
         let source = source.map_err(|refused| {
             let message = refused.to_string();
             RpcError::Unavailable { message, unreached: None }

@@ -30,7 +30,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::{Instrument as _, debug};
 
-use super::client::{AddressPermit, Client};
+use super::client::Client;
 use super::counted_input::{BUFFER, CountedInput};
 use super::memory_budget::{MemoryPermit, RequestBody};
 use super::respond::HttpContext;
@@ -123,7 +123,8 @@ async fn serve(
         .max_frame_size(Some(limit));
     let upgraded = CountedInput::new(upgraded, client.memory().begin());
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
-    let subscriptions = Subscriptions::new(&context.queries, &client, context.options.max_wait);
+    let subscriptions =
+        Subscriptions::new(&context.queries, client.network(), context.options.max_wait);
     let running = JoinSet::new();
     let mut connection = Connection {
         context,
@@ -266,12 +267,11 @@ impl Connection {
         }
         let id = parsed.id();
         let error = match self.begin(&mut parsed.body) {
-            Ok((permit, address_permit)) => {
+            Ok(permit) => {
                 let context = Arc::clone(&self.context);
                 let request_context = self.request_context.of_message(self.messages);
                 let span = request_context.span();
                 let running = async move {
-                    let _permit = address_permit;
                     debug!("a message of a WebSocket");
                     respond(&context, &request_context, parsed, &id, permit).await
                 };
@@ -284,17 +284,16 @@ impl Connection {
     }
 
     /// What a request has to hold until it is answered; an error at a limit
-    fn begin(&self, body: &mut RequestBody) -> Result<(MemoryPermit, AddressPermit), String> {
+    fn begin(&self, body: &mut RequestBody) -> Result<MemoryPermit, String> {
         if self.running.len() >= MAX_RUNNING {
             return Err(format!("{MAX_RUNNING} requests of this connection are not answered yet"));
         }
-        let address_permit = self.client.begin(1).map_err(|full| full.to_string())?;
         let memory = self.client.memory();
         let counted = memory.request().and_then(|permit| {
             memory.count_body(body)?;
             Ok(permit)
         });
-        counted.map(|permit| (permit, address_permit)).map_err(|error| error.message)
+        counted.map_err(|error| error.message)
     }
 }
 

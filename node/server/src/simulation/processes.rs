@@ -540,8 +540,6 @@ fn http_options(max_wait: Duration) -> Options {
         body_limit: 1 << 20,
         max_buffered: 64 << 20,
         max_connections: 100,
-        address_connections: None,
-        address_requests: None,
         max_wait,
     }
 }

@@ -7,6 +7,7 @@
 //! `tests/interleavings` checks the interleavings of this file.
 
 use alloc::sync::Arc;
+use core::fmt;
 use core::ops::RangeInclusive;
 use core::task::{Context, Poll, Waker};
 use std::collections::HashMap;
@@ -33,6 +34,12 @@ pub(crate) type Change = (usize, WatchChange<QueryError>);
 pub(crate) struct TooManyWatches {
     pub(crate) open: usize,
     pub(crate) limit: usize,
+}
+
+impl fmt::Display for TooManyWatches {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "too many watches: {} of {}", self.open, self.limit)
+    }
 }
 
 /// All watched transactions of a service
