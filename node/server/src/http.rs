@@ -24,7 +24,6 @@ mod head;
 mod hostile_tests;
 mod listener;
 mod memory_budget;
-mod new_connections;
 mod operators;
 mod page;
 mod prefer;
@@ -59,8 +58,6 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use milepost::rpc::Limits;
 use tokio::sync::Semaphore;
-use tokio::task::coop::unconstrained;
-use tokio::task::yield_now;
 use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
@@ -82,7 +79,6 @@ use crate::upstream::Upstreams;
 use client::{Client, CountedConnection};
 use discovery::Documents;
 use memory_budget::MemoryBudget;
-use new_connections::NewConnections;
 use read_turns::ReadTurns;
 use respond::HttpContext;
 use timeout_stream::TimeoutStream;
@@ -90,14 +86,12 @@ use timeout_stream::TimeoutStream;
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
 /// which common proxies close theirs, so that the server never closes while a proxy sends
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-/// Connections that are started and have not had their first turn: further ones wait for it
+/// Connections that are accepted and have not had their first turn: further ones wait in the queue
+/// of the kernel
 ///
-/// Otherwise connections that end after their first frames, 30,000 in a second, would all be before
-/// the requests of other connections, which had to wait for 2 s. This is a quarter of the 256 tasks
-/// that the queue of a thread takes.
+/// Otherwise thousands that are opened in a second would all be before the requests of other
+/// connections. This is a quarter of the 256 tasks that the queue of a thread takes.
 const MAX_FIRST_TURNS: usize = 64;
-/// Connections that are accepted before other tasks run: some 2 ms
-const ACCEPTS_AT_A_TIME: usize = 256;
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Maximum size of the head of an HTTP/1 request, 431 beyond it: hyper's default is 408 KiB, which
@@ -165,7 +159,7 @@ pub(crate) async fn serve(
     let first_turns = Arc::new(Semaphore::new(MAX_FIRST_TURNS));
     let read_turns = ReadTurns::new();
     let builder = builder();
-    let start = |NewConnection { stream, client }, first_turn| {
+    let start = |stream, client: Arc<Client>, first_turn| {
         let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
@@ -191,51 +185,30 @@ pub(crate) async fn serve(
         time::sleep(ACCEPT_GRACE).await;
     };
     let mut accept_end = pin!(accept_end);
-    let mut new_connections = NewConnections::new();
-    let (mut accepted_count, mut last_failure) = (0, None);
-    // A task of the runtime has a budget, which some dozens of connections would use up.
-    let accepting = unconstrained(async {
-        loop {
-            // The semaphores are never closed.
-            let first_turn = Arc::clone(&first_turns).acquire_owned();
-            // The permit comes first: without it, clients wait in the accept queue of the kernel.
-            let accepted = async {
-                let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
-                (permit, listener.accept().await)
-            };
-            let (permit, stream, address) = tokio::select! {
-                biased;
-                () = accept_end.as_mut() => break,
-                first_turn = first_turn, if !new_connections.is_empty() => {
-                    if let Some(new) = new_connections.pop() {
-                        start(new, first_turn.ok());
-                    }
-                    continue;
-                }
-                (permit, accepted) = accepted => match accepted {
-                    Ok((stream, address)) => (permit, stream, address),
-                    Err(error) => {
-                        handle_accept_error(&error, &mut last_failure).await;
-                        continue;
-                    }
-                },
-            };
-            accepted_count += 1;
-            if accepted_count % ACCEPTS_AT_A_TIME == 0 {
-                yield_now().await;
+    let mut last_failure = None;
+    loop {
+        // The semaphores are never closed.
+        let accepted = async {
+            // The permits come first: without them, clients wait in the accept queue of the kernel.
+            let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
+            let first_turn = Arc::clone(&first_turns).acquire_owned().await.ok();
+            (permit, first_turn, listener.accept().await)
+        };
+        let (permit, first_turn, accepted) = tokio::select! {
+            biased;
+            () = accept_end.as_mut() => break,
+            accepted = accepted => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let counted = CountedConnection::new(Arc::clone(&queries.chain));
+                // Held by what the connection is upgraded to, too.
+                let client = Client::new(address, permit, &context.memory, Some(counted));
+                start(stream, Arc::new(client), first_turn);
             }
-            // Held by what the connection is upgraded to, too.
-            let client = Arc::new(Client::new(
-                address,
-                permit,
-                &context.memory,
-                Some(CountedConnection::new(Arc::clone(&queries.chain))),
-            ));
-            new_connections.push(address, NewConnection { stream, client });
+            Err(error) => handle_accept_error(&error, &mut last_failure).await,
         }
-    });
-    accepting.await;
-    core::iter::from_fn(|| new_connections.pop()).for_each(|new| start(new, None));
+    }
     drop(listener);
     let all = u32::try_from(limit).unwrap_or(u32::MAX);
     let ended = async {
@@ -295,10 +268,4 @@ async fn handle_accept_error(error: &io::Error, last_failure: &mut Option<Instan
             time::sleep(Duration::from_millis(100)).await;
         }
     }
-}
-
-/// A connection that is accepted and not yet served
-struct NewConnection<Stream> {
-    stream: Stream,
-    client: Arc<Client>,
 }
