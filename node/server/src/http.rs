@@ -23,7 +23,6 @@ mod head;
 #[cfg(test)]
 mod hostile_tests;
 mod listener;
-mod memory_budget;
 mod operators;
 mod page;
 mod prefer;
@@ -68,17 +67,16 @@ pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
 #[cfg(any(test, feature = "internal-fuzz"))]
 pub(crate) use listener::PipeListener;
-pub(crate) use memory_budget::{BodyPermit, MemoryPermit, RequestBody};
 pub(crate) use respond::Options;
 pub(crate) use rpc::StatusMode;
 
 use crate::feed::DemoIndex;
 use crate::feed::FeedStatus;
 use crate::queries::Queries;
+use crate::request::MemoryBudget;
 use crate::upstream::Upstreams;
 use client::{Client, CountedConnection};
 use discovery::Documents;
-use memory_budget::MemoryBudget;
 use read_turns::ReadTurns;
 use respond::HttpContext;
 use timeout_stream::TimeoutStream;

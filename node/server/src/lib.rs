@@ -1,9 +1,29 @@
 //! The server `milepost`: transaction status and protocol configuration over HTTP, in one command.
 //!
 //! The program feeds block messages to the engine and serves the engine's responses over HTTP; the
-//! engine alone decides what a response says. Each file here has one task: the command line, the
-//! feeds, the store, pending requests, HTTP, metrics, and the text output for people. It is a
-//! library only so that fuzz targets can link it: hosts embed the crate `milepost`.
+//! engine alone decides what a response says. It is a library only so that fuzz targets can link it:
+//! hosts embed the crate `milepost`.
+//!
+//! Each module uses only those before it:
+//!
+//! | module | content |
+//! |---|---|
+//! | `log` | lines for people: the log and the output |
+//! | `errors` | what fails, and how often that is logged |
+//! | `metrics` | counters and gauges |
+//! | `store` | rows in memory or in a file |
+//! | `archive` | finalized transactions beyond the store |
+//! | `request` | who asks, and the body with its memory |
+//! | `waits` | pending requests and watched transactions |
+//! | `chain` | blocks and configurations that come in, the export of final ones, the stop |
+//! | `queries` | on which thread a query runs, and how it waits |
+//! | `upstream` | nodes that are asked for what is not here |
+//! | `feed` | where blocks come from, and the feed that is served |
+//! | `http` | connections, routes and responses |
+//! | `cli` | options and their values |
+//! | `follow` | the import of a live feed |
+//! | `serve` | the start of the server, and its stop |
+//! | `commands` | the command line |
 
 #![forbid(unsafe_code)]
 
@@ -20,11 +40,10 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzz;
 mod http;
-mod large_buffers;
 mod log;
 mod metrics;
 mod queries;
-mod request_context;
+mod request;
 mod serve;
 #[cfg(test)]
 mod simulation;

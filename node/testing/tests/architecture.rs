@@ -2,7 +2,7 @@
 //!
 //! Each test names every file and line that breaks its rule.
 
-use milepost_tests::sources::{none, reads_of_responses, texts};
+use milepost_tests::sources::{none, reads_of_responses, texts, uses_of_later_modules};
 
 /// The folders of the engine and of its tests; the others at the root belong to neither house
 const ENGINE: [&str; 13] = [
@@ -118,4 +118,16 @@ fn no_host_reads_a_response_of_the_engine() {
         "node/server/src/simulation/",
     ];
     none(&reads_of_responses(&["node/server/src/"], &readers));
+}
+
+/// The modules of the server, in the order of the table in its documentation
+const SERVER: [&str; 16] = [
+    "log", "errors", "metrics", "store", "archive", "request", "waits", "chain", "queries",
+    "upstream", "feed", "http", "cli", "follow", "serve", "commands",
+];
+
+#[test]
+fn modules_of_the_server_use_only_those_before_them() {
+    let exempt = ["lib", "main", "fuzz", "simulation"];
+    none(&uses_of_later_modules("node/server", &SERVER, &exempt));
 }

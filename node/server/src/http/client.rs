@@ -9,8 +9,8 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::memory_budget::MemoryBudget;
 use crate::chain::Chain;
+use crate::request::MemoryBudget;
 
 /// The address that counts for this one
 pub(super) fn network_of(address: IpAddr) -> IpAddr {

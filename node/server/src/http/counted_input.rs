@@ -10,7 +10,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::memory_budget::MemoryPermit;
+use crate::request::MemoryPermit;
 
 /// Memory of a connection for what it reads
 pub(super) const BUFFER: usize = 4 << 10;

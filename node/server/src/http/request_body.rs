@@ -13,11 +13,11 @@ use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue,
 };
 use tokio::time;
 
-use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
+use crate::request::{HttpError, MemoryBudget, MemoryPermit, RequestBody};
 
 /// Maximum time to receive a body of any size
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -25,38 +25,6 @@ pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const SEGMENT: usize = 8 << 10;
 /// Maximum time to discard the rest of a rejected body
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Why a request is rejected before it reaches the engine
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct HttpError {
-    pub(super) status: StatusCode,
-    pub(super) message: String,
-    /// The header that names what is accepted instead
-    pub(super) accepted: Option<(HeaderName, &'static str)>,
-}
-
-impl HttpError {
-    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), accepted: None }
-    }
-
-    fn too_large(limit: usize) -> Self {
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the request body exceeds the limit of {limit} bytes"),
-        )
-    }
-
-    /// An unsupported media type or content coding; RFC 9110 has the headers of both
-    fn unsupported(message: &str, header: HeaderName, value: &'static str) -> Self {
-        let error = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
-        Self { accepted: Some((header, value)), ..error }
-    }
-
-    fn incomplete() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "the request body ended early")
-    }
-}
 
 /// Checks that the headers of a request announce uncompressed JSON
 pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), HttpError> {

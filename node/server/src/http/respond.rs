@@ -18,11 +18,10 @@ use super::base_path::BasePath;
 use super::client::Client;
 use super::cors::Cors;
 use super::discovery::Documents;
-use super::memory_budget::{MemoryBudget, MemoryPermit};
 use super::query_string::QueryString;
-use super::request_body::HttpError;
 use super::response::{
-    HttpResponse, empty, failed, json_bytes, json_value, query_failed, rejected, without_body,
+    HttpResponse, counted, empty, failed, json_bytes, json_value, query_failed, rejected,
+    without_body,
 };
 use super::route::{self, Route};
 use super::rpc::{self, RpcRequest, StatusMode};
@@ -30,7 +29,9 @@ use super::{blocks, events, feed, head, operators, transaction, websocket};
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
 use crate::metrics::MethodLabel;
 use crate::queries::Queries;
-use crate::request_context::{RequestContext, own_value};
+use crate::request::HttpError;
+use crate::request::{MemoryBudget, MemoryPermit};
+use crate::request::{RequestContext, own_value};
 use crate::upstream::Upstreams;
 
 /// Options of the HTTP server
@@ -207,7 +208,7 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
     if request.verb == Method::HEAD {
         response = without_body(response);
     }
-    let counted = request.client.memory().count(response);
+    let counted = counted(request.client.memory(), response);
     response = counted.unwrap_or_else(|error| unaffordable(context, &error));
     cors.add_headers(origin, response.headers_mut());
     response

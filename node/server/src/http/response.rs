@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::response_body::HttpBody;
 use crate::errors::QueryError;
 use crate::queries::Queries;
+use crate::request::{HttpError, MemoryBudget};
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -81,4 +82,16 @@ pub(super) fn empty(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(HttpBody::default());
     *response.status_mut() = status;
     response
+}
+
+/// Counts the body of a response until it is sent
+pub(super) fn counted(
+    memory: &MemoryBudget,
+    response: HttpResponse,
+) -> Result<HttpResponse, HttpError> {
+    // A body in memory is never longer than `usize::MAX`.
+    let length = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let permit = memory.acquire(length)?;
+    // Most bodies count nothing.
+    Ok(if permit.is_empty() { response } else { response.map(|body| body.counted(permit)) })
 }

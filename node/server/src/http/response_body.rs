@@ -14,9 +14,8 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use milepost::endpoint::ResponseChunk;
 
 use super::events::EventStream;
-use super::memory_budget::MemoryPermit;
-use crate::large_buffers::BUFFERS;
 use crate::queries::waiting::Rest;
+use crate::request::{BUFFERS, MemoryPermit};
 
 /// The body of an HTTP response
 #[derive(Debug, Default)]

@@ -24,15 +24,16 @@ use tokio::time::Instant;
 use super::client::Client;
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
-use super::memory_budget::{MemoryBudget, MemoryPermit, RequestBody};
-use super::request_body::{self, HttpError};
+use super::request_body;
 use super::respond::HttpContext;
-use super::response::{HttpResponse, seconds};
+use super::response::{HttpResponse, counted, seconds};
 use super::response_body::HttpBody;
 use super::{head, prefer};
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, requests};
-use crate::request_context::RequestContext;
+use crate::request::HttpError;
+use crate::request::RequestContext;
+use crate::request::{MemoryBudget, MemoryPermit, RequestBody};
 
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
@@ -140,7 +141,7 @@ pub(super) async fn respond(
             Ok((body, _method)) => {
                 let response =
                     run(context, request_context, body, url_method, wait, min_height).await;
-                let counted = memory.count(response);
+                let counted = counted(memory, response);
                 counted.unwrap_or_else(|error| rejected(context, &error))
             }
             Err(error) => rejected(context, &error),

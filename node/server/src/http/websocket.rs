@@ -32,14 +32,14 @@ use tracing::{Instrument as _, debug};
 
 use super::client::Client;
 use super::counted_input::{BUFFER, CountedInput};
-use super::memory_budget::{MemoryPermit, RequestBody};
 use super::respond::HttpContext;
 use super::response::{HttpResponse, empty, rejected};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use crate::queries::waiting::WaitOptions;
 use crate::queries::{ParsedRequest, requests};
-use crate::request_context::RequestContext;
+use crate::request::RequestContext;
+use crate::request::{MemoryPermit, RequestBody};
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;

@@ -17,9 +17,8 @@ use super::{Queries, Read};
 use crate::archive::{self, ServiceSnapshot};
 use crate::errors::FailedRequests;
 use crate::errors::{QueryError, panic_response};
-use crate::http::RequestBody;
-use crate::large_buffers::BUFFERS;
 use crate::metrics::MethodLabel;
+use crate::request::{BUFFERS, RequestBody};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)

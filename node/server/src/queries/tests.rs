@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::errors::{DEFECT, panic_response};
-use crate::http::RequestBody;
+use crate::request::RequestBody;
 use crate::store::Store;
 use crate::store::StoreLocation;
 

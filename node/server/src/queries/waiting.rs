@@ -22,7 +22,7 @@ use super::{Queries, Read};
 use crate::chain::Chain;
 use crate::errors::panic_response;
 use crate::metrics::{MethodLabel, WaitEnd};
-use crate::request_context::RequestContext;
+use crate::request::RequestContext;
 use crate::waits::Wakeup;
 
 /// The response to a request body

@@ -15,9 +15,9 @@ use milepost::rpc::{RequestId, RpcError};
 use super::Upstreams;
 use super::call::Call;
 use super::pool::{Envelope, MAX_RESPONSE};
-use crate::http::MemoryPermit;
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
+use crate::request::MemoryPermit;
 
 /// Calls of a batch that are answered at a time
 const CONCURRENCY: usize = 16;

@@ -12,10 +12,10 @@ use milepost::rpc::{MethodCall, RequestId, RpcError};
 
 use super::methods::{Route, route};
 use super::pool::UpstreamError;
-use crate::http::{BodyPermit, RequestBody};
 use crate::metrics::MethodLabel;
 use crate::queries::requests::other_method;
 use crate::queries::waiting::Answer;
+use crate::request::{BodyPermit, RequestBody};
 
 /// A call of a method that is forwarded or submits a transaction
 #[derive(Clone, Debug)]

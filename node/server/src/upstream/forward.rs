@@ -21,12 +21,12 @@ use super::methods::Route;
 use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse, kind_of_status};
 use super::submission::Submissions;
 use super::{batch, history};
-use crate::http::MemoryPermit;
 use crate::metrics::{MethodLabel, family, labelled};
 use crate::queries::ParsedRequest;
 use crate::queries::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
 use crate::queries::{Queries, Read, requests};
-use crate::request_context::RequestContext;
+use crate::request::MemoryPermit;
+use crate::request::RequestContext;
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
 const MAX_FORWARDED: usize = 512;

@@ -23,11 +23,11 @@ use super::Upstreams;
 use super::call;
 use super::error_log::UpstreamErrorKind;
 use super::pool::Envelope;
-use crate::http::BodyPermit;
 use crate::metrics::MethodLabel;
 use crate::queries::waiting::{self, Answer, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
-use crate::request_context::RequestContext;
+use crate::request::BodyPermit;
+use crate::request::RequestContext;
 
 /// Maximum size of a result that is taken: the largest transactions have some 2 MB
 const MAX_RESULT: usize = 4 << 20;

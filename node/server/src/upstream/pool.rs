@@ -23,7 +23,7 @@ use tracing::{info, warn};
 use super::circuit_breaker::CircuitBreaker;
 use super::error_log::{ErrorLog, UpstreamErrorKind};
 use crate::metrics::family;
-use crate::request_context::RequestContext;
+use crate::request::RequestContext;
 
 /// Responses up to this size are read and checked as a whole
 pub(super) const MAX_WHOLE: usize = 64 << 10;

@@ -12,11 +12,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::io;
 
 use hyper::StatusCode;
-use hyper::body::{Body as _, Bytes};
+use hyper::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::request_body::HttpError;
-use super::response::HttpResponse;
+use super::HttpError;
 
 /// Bytes of a permit: a semaphore hands out at most `u32::MAX` at a time
 const UNIT: usize = 1 << 10;
@@ -30,7 +29,7 @@ const OF_CONNECTION: usize = 2 * REQUEST;
 
 /// The budget of a server, or what a connection may have of it
 #[derive(Clone, Debug)]
-pub(super) struct MemoryBudget {
+pub(crate) struct MemoryBudget {
     /// Permits for [`UNIT`] bytes each
     free: Arc<Semaphore>,
     /// All permits
@@ -44,13 +43,13 @@ pub(super) struct MemoryBudget {
 
 impl MemoryBudget {
     /// A budget of so many bytes
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         let units = (limit / UNIT).min(Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(units)), units, reserve: units / 4, limit, held: None }
     }
 
     /// The same budget for one more connection
-    pub(super) fn of_connection(&self) -> Self {
+    pub(crate) fn of_connection(&self) -> Self {
         Self { held: Some(Arc::default()), ..self.clone() }
     }
 
@@ -61,51 +60,40 @@ impl MemoryBudget {
     }
 
     /// Bytes that count now
-    pub(super) fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         (self.units - self.free.available_permits()) * UNIT
     }
 
     /// A permit for nothing yet
-    pub(super) fn begin(&self) -> MemoryPermit {
+    pub(crate) fn begin(&self) -> MemoryPermit {
         MemoryPermit { budget: self.clone(), permit: None }
     }
 
     /// Counts so many bytes until the result is dropped; nothing below [`UNIT`]
-    pub(super) fn acquire(&self, length: usize) -> Result<MemoryPermit, HttpError> {
+    pub(crate) fn acquire(&self, length: usize) -> Result<MemoryPermit, HttpError> {
         let mut permit = self.begin();
         permit.grow_to(length)?;
         Ok(permit)
     }
 
     /// Counts a request on a connection that has many at a time
-    pub(super) fn request(&self) -> Result<MemoryPermit, HttpError> {
+    pub(crate) fn request(&self) -> Result<MemoryPermit, HttpError> {
         self.acquire(REQUEST)
     }
 
     /// Counts a request body that arrived in one piece
     ///
     /// A short one gets a buffer of its own: it is a slice of one that may be much longer.
-    pub(super) fn body(&self, bytes: Bytes) -> Result<RequestBody, HttpError> {
+    pub(crate) fn body(&self, bytes: Bytes) -> Result<RequestBody, HttpError> {
         let permit = self.acquire(bytes.len())?;
         let bytes = if bytes.len() < LARGE { Bytes::copy_from_slice(&bytes) } else { bytes };
         Ok(RequestBody::new(bytes, permit))
     }
 
     /// Counts a request body that did not count so far
-    pub(super) fn count_body(&self, body: &mut RequestBody) -> Result<(), HttpError> {
+    pub(crate) fn count_body(&self, body: &mut RequestBody) -> Result<(), HttpError> {
         *body = self.body(body.bytes.clone())?;
         Ok(())
-    }
-
-    /// Counts the body of a response until it is sent
-    pub(super) fn count(&self, response: HttpResponse) -> Result<HttpResponse, HttpError> {
-        // A body in memory is never longer than `usize::MAX`.
-        let length = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
-        if length < UNIT {
-            return Ok(response);
-        }
-        let permit = self.acquire(length)?;
-        Ok(response.map(|body| body.counted(permit)))
     }
 
     fn used_up(&self) -> HttpError {
@@ -131,9 +119,9 @@ pub(crate) struct BodyPermit {
 }
 
 impl RequestBody {
-    pub(super) fn new(bytes: Bytes, permit: MemoryPermit) -> Self {
+    pub(crate) fn new(bytes: Bytes, permit: MemoryPermit) -> Self {
         // Most bodies count nothing, and so need no allocation for it.
-        let counted = permit.permit.is_some().then(|| Arc::new(permit));
+        let counted = (!permit.is_empty()).then(|| Arc::new(permit));
         Self { bytes, permit: BodyPermit { _counted: counted } }
     }
 
@@ -162,8 +150,13 @@ pub(crate) struct MemoryPermit {
 }
 
 impl MemoryPermit {
+    /// Whether nothing counts
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.permit.is_none()
+    }
+
     /// Counts at least so many bytes from now on; nothing below [`UNIT`]
-    pub(super) fn grow_to(&mut self, length: usize) -> Result<(), HttpError> {
+    pub(crate) fn grow_to(&mut self, length: usize) -> Result<(), HttpError> {
         if length < UNIT {
             return Ok(());
         }

@@ -1,0 +1,12 @@
+//! What a request brings: its sender and its id, a body with the memory that it counts, and why it is
+//! rejected.
+
+mod context;
+mod http_error;
+mod large_buffers;
+mod memory_budget;
+
+pub(crate) use context::{RequestContext, own_value};
+pub(crate) use http_error::HttpError;
+pub(crate) use large_buffers::BUFFERS;
+pub(crate) use memory_budget::{BodyPermit, MemoryBudget, MemoryPermit, RequestBody};
