@@ -2,7 +2,22 @@
 //!
 //! The number of connections is limited; a client that sends nothing, sends slowly or does not read
 //! is disconnected after a timeout. At a shutdown, every request that was received or sent before
-//! it gets its response, and idle connections close. `route` decides what a request gets.
+//! it gets its response, and idle connections close.
+//!
+//! A request passes these stations, each of which calls the next one:
+//!
+//! | station | decides |
+//! |---|---|
+//! | `http::serve` | that its connection is accepted, and for how long |
+//! | `http::respond::respond` | by its head: who asks, and whether it is JSON-RPC or has a route |
+//! | `http::rpc::respond` | its body within the limits, and the headers of every response |
+//! | `http::rpc::run` | the head that it waits for, and the HTTP status |
+//! | `http::rpc::answer` | whether this server or its upstreams answer |
+//! | `upstream::Upstreams::respond` | with upstreams only: which calls are theirs |
+//! | `queries::waiting::respond` | how long it waits for its milestone |
+//! | `queries::requests::evaluate` | how the engine is called |
+//! | `queries::Queries::read` | whether the archive is needed |
+//! | `queries::Queries::run` | on which thread the engine runs |
 
 #[cfg(test)]
 mod archive_tests;
