@@ -63,9 +63,9 @@ fn media_type(path: &str) -> io::Result<&'static str> {
     })
 }
 
-/// An entity tag: a 64-bit hash of the bytes
+/// A weak entity tag, as all are: a 64-bit hash of the bytes
 fn etag(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
-    format!("\"{:016x}\"", hasher.finish())
+    format!("W/\"{:016x}\"", hasher.finish())
 }

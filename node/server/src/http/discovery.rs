@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::base_path::BasePath;
 use super::entity_tag;
-use super::response::{HttpResponse, empty, json_bytes};
+use super::response::{HttpResponse, json_bytes};
 use super::response_body::HttpBody;
 
 const DISCOVER: &str = "rpc.discover";
@@ -35,7 +35,6 @@ pub(super) struct Documents {
 pub(super) struct Document {
     json: Bytes,
     gzip: Bytes,
-    /// A weak tag, which both codings share
     tag: HeaderValue,
 }
 
@@ -87,32 +86,19 @@ impl Document {
         // Writing to memory cannot fail.
         let _ = encoder.write_all(json.as_bytes());
         let gzip = encoder.finish().unwrap_or_default().into();
-        let tag = format!("W/{}", entity_tag::of(json.as_bytes()));
-        // Base58 in quotes is valid in a header.
-        let tag = HeaderValue::try_from(tag).unwrap_or_else(|_| HeaderValue::from_static(""));
+        let tag = entity_tag::of(json.as_bytes());
         Self { json: json.into(), gzip, tag }
     }
 
-    /// The response with this document; 304 if its tag is in `if_none_match`
-    pub(super) fn respond(
-        &self,
-        if_none_match: Option<&HeaderValue>,
-        accepts_gzip: bool,
-    ) -> HttpResponse {
-        let tag = self.tag.to_str().unwrap_or_default().trim_start_matches("W/");
-        let mut response = if entity_tag::is_match(if_none_match, tag) {
-            empty(StatusCode::NOT_MODIFIED)
-        } else {
-            let mut response = json_bytes(StatusCode::OK, Vec::new());
-            let body = if accepts_gzip { &self.gzip } else { &self.json };
-            *response.body_mut() = HttpBody::from(body.clone());
-            if accepts_gzip {
-                let gzip = HeaderValue::from_static("gzip");
-                response.headers_mut().insert(CONTENT_ENCODING, gzip);
-            }
-            response
-        };
+    /// The response with this document
+    pub(super) fn respond(&self, accepts_gzip: bool) -> HttpResponse {
+        let mut response = json_bytes(StatusCode::OK, Vec::new());
+        let body = if accepts_gzip { &self.gzip } else { &self.json };
+        *response.body_mut() = HttpBody::from(body.clone());
         let headers = response.headers_mut();
+        if accepts_gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
         headers.insert(ETAG, self.tag.clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));

@@ -25,7 +25,7 @@ use super::response::{
 };
 use super::route::{self, Route};
 use super::rpc::{self, RpcRequest, StatusMode};
-use super::{blocks, events, feed, head, operators, transaction, websocket};
+use super::{blocks, entity_tag, events, feed, head, operators, transaction, websocket};
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
 use crate::metrics::MethodLabel;
 use crate::queries::Queries;
@@ -205,6 +205,7 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
             Err(response) => response,
         },
     };
+    entity_tag::revalidate(&mut response, request.if_none_match.as_ref());
     if request.verb == Method::HEAD {
         response = without_body(response);
     }
@@ -239,12 +240,11 @@ async fn respond_at(
     route: Route<'_>,
 ) -> HttpResponse {
     let (queries, client) = (&context.queries, &request.client);
-    let if_none_match = request.if_none_match.as_ref();
     let query = || QueryString::parse(request.query.as_deref().unwrap_or_default());
     match route {
         Route::Base => with_slash(&context.options.base_path, request.query.as_deref()),
-        Route::Page(file) => file.respond(if_none_match),
-        Route::Document(document) => document.respond(if_none_match, request.accepts_gzip),
+        Route::Page(file) => file.respond(),
+        Route::Document(document) => document.respond(request.accepts_gzip),
         Route::Feed(path) => feed_response(context, path, request.accepts_gzip).await,
         Route::Health => operators::health(context).await,
         Route::Ready => operators::ready(context).await,
@@ -268,7 +268,7 @@ async fn respond_at(
             Err(error) => query_failed(&error),
         },
         Route::Transaction(hash) => {
-            transaction::status(queries, client.network(), hash, &query(), if_none_match).await
+            transaction::status(queries, client.network(), hash, &query()).await
         }
         Route::Receipt(id) => transaction::of_receipt(queries, client.network(), id).await,
         // Both are answered before, by their verbs.

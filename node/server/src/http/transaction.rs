@@ -17,7 +17,7 @@ use milepost::status::ProofEnd;
 use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
-use super::response::{HttpResponse, empty, json_bytes, query_failed, rejected};
+use super::response::{HttpResponse, json_bytes, query_failed, rejected};
 use crate::queries::FoundReceipt;
 use crate::queries::Include;
 use crate::queries::Queries;
@@ -43,7 +43,6 @@ pub(super) async fn status(
     client: IpAddr,
     hash: &str,
     query: &QueryString,
-    if_none_match: Option<&HeaderValue>,
 ) -> HttpResponse {
     let parsed = parse_hash(hash, query).and_then(|hash| {
         let include: Include = query.get("include").unwrap_or_default().parse()?;
@@ -64,11 +63,8 @@ pub(super) async fn status(
         return not_found(queries, &text, heights).await;
     };
     let tag = entity_tag::of(json.as_bytes());
-    let mut response = if entity_tag::is_match(if_none_match, &tag) {
-        empty(StatusCode::NOT_MODIFIED)
-    } else {
-        json_bytes(StatusCode::OK, json.into_bytes())
-    };
+    let mut response = json_bytes(StatusCode::OK, json.into_bytes());
+    response.headers_mut().insert(ETAG, tag);
     // The block that confirms the newest outcome may not be final yet.
     let is_finalized = summary.is_finalized && !include.proof;
     let caching = match (is_finalized, summary.is_refusal()) {
@@ -77,10 +73,6 @@ pub(super) async fn status(
         (true, false) => FINALIZED,
     };
     response.headers_mut().insert(CACHE_CONTROL, caching);
-    // Base58 in quotes is valid in a header.
-    if let Ok(tag) = HeaderValue::try_from(tag) {
-        response.headers_mut().insert(ETAG, tag);
-    }
     response
 }
 
