@@ -25,6 +25,7 @@ mod base_path;
 mod blocks;
 mod client;
 mod complete_heights;
+mod compression;
 mod cors;
 mod counted_input;
 mod discovery;

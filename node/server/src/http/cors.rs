@@ -9,8 +9,10 @@ use core::str::FromStr;
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap, HeaderValue, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap, HeaderValue,
 };
+
+use super::compression::add_vary;
 
 const VARY_BY: &str = "origin, access-control-request-method, access-control-request-headers";
 
@@ -88,7 +90,7 @@ impl Cors {
             Self::Origins(origins) => origin.filter(|origin| origins.contains(origin)).cloned(),
             Self::Disabled => return,
         };
-        headers.insert(VARY, HeaderValue::from_static(VARY_BY));
+        add_vary(headers, VARY_BY);
         if let Some(allowed) = allowed {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
         }
@@ -129,6 +131,8 @@ fn parse_origin(origin: &str) -> Result<HeaderValue, String> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::VARY;
+
     use super::*;
 
     #[test]

@@ -4,10 +4,7 @@
 //! and `/v0/first_block`. A block that is not there yet is waited for. Only what cannot change is
 //! cached: final blocks.
 
-use hyper::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION,
-    VARY,
-};
+use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, HeaderName, HeaderValue, LOCATION, VARY};
 use hyper::{Response, StatusCode};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::Finality;
@@ -18,16 +15,6 @@ use super::base_path::BasePath;
 use super::response::{HttpResponse, json_bytes, json_value};
 use super::response_body::HttpBody;
 use crate::feed::served::{Message, Served, ServedFeed};
-
-/// Whether a response may be compressed
-pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        is_gzip && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-    })
-}
 
 /// The response to a GET of a path below `/v0/`; `None` if it is none of a feed
 pub(super) async fn respond(
@@ -116,25 +103,4 @@ fn redirect(location: &str) -> HttpResponse {
 fn with_header(mut response: HttpResponse, name: HeaderName, value: &'static str) -> HttpResponse {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gzip_is_used_only_where_it_is_accepted() {
-        let accepts = |text: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(text));
-            accepts_gzip(&headers)
-        };
-        for text in ["gzip", "br, GZIP;q=0.5", "deflate,gzip"] {
-            assert!(accepts(text), "{text}");
-        }
-        for text in ["", "br", "gzip;q=0", "gzip; q=0.0", "x-gzip"] {
-            assert!(!accepts(text), "{text}");
-        }
-        assert!(!accepts_gzip(&HeaderMap::new()));
-    }
 }

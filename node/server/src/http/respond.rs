@@ -25,7 +25,9 @@ use super::response::{
 };
 use super::route::{self, Route};
 use super::rpc::{self, RpcRequest, StatusMode};
-use super::{blocks, entity_tag, events, feed, head, operators, transaction, websocket};
+use super::{
+    blocks, compression, entity_tag, events, feed, head, operators, transaction, websocket,
+};
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
 use crate::metrics::MethodLabel;
 use crate::queries::Queries;
@@ -161,7 +163,7 @@ fn handler(
         origin: origin.map(own_value),
         if_none_match: header(IF_NONE_MATCH.as_str()),
         last_event_id: header("last-event-id"),
-        accepts_gzip: feed::accepts_gzip(request.headers()),
+        accepts_gzip: compression::accepts_gzip(request.headers()),
         min_height: head::min_height(request.headers()),
         client: Arc::clone(client),
     };
@@ -205,12 +207,18 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
             Err(response) => response,
         },
     };
-    entity_tag::revalidate(&mut response, request.if_none_match.as_ref());
+    let memory = request.client.memory();
+    response = counted(memory, response).unwrap_or_else(|error| unaffordable(context, &error));
+    let is_offered = compression::is_offered(&mut response);
+    if !entity_tag::revalidate(&mut response, request.if_none_match.as_ref())
+        && is_offered
+        && request.accepts_gzip
+    {
+        response = compression::compressed(response, memory).await;
+    }
     if request.verb == Method::HEAD {
         response = without_body(response);
     }
-    let counted = counted(request.client.memory(), response);
-    response = counted.unwrap_or_else(|error| unaffordable(context, &error));
     cors.add_headers(origin, response.headers_mut());
     response
 }

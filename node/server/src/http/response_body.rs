@@ -94,6 +94,15 @@ impl HttpBody {
         self
     }
 
+    /// What is not sent yet, in order; nothing of a stream
+    pub(super) fn chunks(&self) -> Vec<Bytes> {
+        match &self.unsent {
+            Chunks::One(bytes) => vec![bytes.clone()],
+            Chunks::Many(chunks) => chunks.iter().rev().cloned().collect(),
+            Chunks::None | Chunks::Events(_) | Chunks::Upstream(..) => Vec::new(),
+        }
+    }
+
     /// The body of a response that an upstream still sends, after its beginning
     pub(super) const fn of_upstream(first: Bytes, rest: Rest) -> Self {
         Self { unsent: Chunks::Upstream(first, rest), length: 0 }

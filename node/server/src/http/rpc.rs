@@ -28,7 +28,7 @@ use super::request_body;
 use super::respond::HttpContext;
 use super::response::{HttpResponse, counted, seconds};
 use super::response_body::HttpBody;
-use super::{head, prefer};
+use super::{compression, head, prefer};
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, requests};
 use crate::request::HttpError;
@@ -82,6 +82,7 @@ pub(super) struct RpcRequest {
     expects_continue: bool,
     /// The `Origin` of the request, if the response depends on it
     origin: Option<HeaderValue>,
+    accepts_gzip: bool,
     /// How long the client prefers to wait
     wait: Option<Duration>,
     /// The head that it demands
@@ -104,9 +105,20 @@ impl RpcRequest {
             Err(text) => (None, Some(Box::new(HttpError::new(StatusCode::BAD_REQUEST, text)))),
         };
         let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
+        let accepts_gzip = compression::accepts_gzip(headers);
         let body = request.into_body();
         let client = Arc::clone(client);
-        Self { body, url_method, error, expects_continue, origin, wait, min_height, client }
+        Self {
+            body,
+            url_method,
+            error,
+            expects_continue,
+            origin,
+            accepts_gzip,
+            wait,
+            min_height,
+            client,
+        }
     }
 }
 
@@ -122,6 +134,7 @@ pub(super) async fn respond(
         error,
         expects_continue,
         origin,
+        accepts_gzip,
         wait,
         min_height,
         client,
@@ -155,6 +168,10 @@ pub(super) async fn respond(
     }
     if let Some(origin) = origin {
         context.options.cors.add_headers(Some(&origin), response.headers_mut());
+    }
+    if compression::is_offered(&mut response) && accepts_gzip {
+        // Boxed, because most responses are short.
+        response = Box::pin(compression::compressed(response, memory)).await;
     }
     response
 }

@@ -14,6 +14,7 @@ mod cli;
 mod cluster;
 #[cfg(feature = "cassandra")]
 mod cluster_faults;
+mod compression;
 mod connections;
 mod dashboard;
 mod discovery;

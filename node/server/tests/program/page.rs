@@ -18,7 +18,7 @@ fn references(html: &str) -> Vec<&str> {
 }
 
 /// All files of the page with their URL paths
-fn files() -> Vec<(String, PathBuf)> {
+pub(crate) fn files() -> Vec<(String, PathBuf)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
     let list = |folder: &Path| {
         let entries = fs::read_dir(folder).expect("the page is committed");
@@ -34,7 +34,7 @@ fn files() -> Vec<(String, PathBuf)> {
 }
 
 /// A response without a body: to HEAD, or 304
-fn head(server: &Server, verb: &str, path: &str, header: &str) -> Response {
+pub(crate) fn head(server: &Server, verb: &str, path: &str, header: &str) -> Response {
     let mut client = server.connect();
     client.send(&format!("{verb} {path} HTTP/1.1\r\nhost: x\r\n{header}\r\n"));
     client.response_to("HEAD")

@@ -256,6 +256,12 @@ impl Response {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
     }
 
+    /// The values of a header that may be there more than once
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = move |(header, _): &&(String, String)| header == name;
+        self.headers.iter().filter(named).map(|(_, value)| value.as_str())
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).expect("bodies are UTF-8")
     }
