@@ -1,7 +1,7 @@
 //! The chain in the store: how blocks and configurations come in, how far it is, and when it stops.
 //!
-//! Every change of the store goes through [`Chain`], which hands the changes of a commit to what
-//! waits for them before the next commit. A shutdown is signalled once and is final.
+//! Every change of the store goes through [`Chain`], which hands the changes of a commit to
+//! [`Waits`] before the next commit. A shutdown is signalled once and is final.
 
 mod archived_configs;
 mod exporter;
@@ -42,7 +42,7 @@ use crate::waits::Waits;
 use importer::BlockImporter;
 use verifier::BlockVerifier;
 
-/// The store with its chain, and who is told of a new block
+/// The store with its chain, and the waiters for its blocks
 pub(crate) struct Chain {
     pub(crate) metrics: Metrics,
     pub(crate) waits: Waits,
@@ -229,7 +229,7 @@ impl Chain {
         import
     }
 
-    /// Wakes what waits for a block, and counts it; called for each block in order, before blocks
+    /// Counts a block and wakes its waiters; called for each block in order, before blocks
     /// of the next commit
     fn block_committed(&self, summary: &ImportSummary) {
         // First of all: a response that has the block must not carry the head before it.

@@ -1,4 +1,4 @@
-//! What fails: the start of the program, a query, a request; and how often that is logged.
+//! Errors of the program, of queries and of requests, and the kinds that were logged.
 
 mod failed_requests;
 mod failure;

@@ -9,7 +9,7 @@
 //! | module | content |
 //! |---|---|
 //! | `log` | lines for people: the log and the output |
-//! | `errors` | what fails, and how often that is logged |
+//! | `errors` | errors, and the kinds that were logged |
 //! | `metrics` | counters and gauges |
 //! | `store` | rows in memory or in a file |
 //! | `archive` | finalized transactions beyond the store |
@@ -17,8 +17,8 @@
 //! | `waits` | pending requests and watched transactions |
 //! | `chain` | blocks and configurations that come in, the export of final ones, the stop |
 //! | `queries` | on which thread a query runs, and how it waits |
-//! | `upstream` | nodes that are asked for what is not here |
-//! | `feed` | where blocks come from, and the feed that is served |
+//! | `upstream` | nodes that answer what this server cannot |
+//! | `feed` | sources of blocks, and the feed that is served |
 //! | `http` | connections, routes and responses |
 //! | `cli` | options and their values |
 //! | `follow` | the import of a live feed |

@@ -66,7 +66,7 @@ impl FromStr for LogFormat {
     }
 }
 
-/// What the names of our own crates begin with, as a target of `tracing`
+/// The prefix of our own crates as targets of `tracing`
 const OWN_CRATES: &str = "milepost";
 
 /// Whether logs are JSON, in which spans are written

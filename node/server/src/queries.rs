@@ -1,4 +1,4 @@
-//! What is asked of the chain: which thread a query runs on, and what it reads there.
+//! Queries of the chain: the thread on which each runs, and the rows that it reads.
 //!
 //! A query runs over the store first, on the thread that serves the socket, unless it is long or
 //! the disk may be slow. Only one that needs the archive runs again on a thread that may block,
@@ -44,7 +44,7 @@ pub(crate) struct Queries {
     recent: RecentTransactions,
 }
 
-/// What a query read
+/// The output of a query
 pub(crate) struct Read<T> {
     pub(crate) output: T,
     /// When to try again, if the archive failed

@@ -1,5 +1,5 @@
-//! What a request brings: its sender and its id, a body with the memory that it counts, and why it is
-//! rejected.
+//! The parts of a request that all layers share: its sender and its id, its body with the memory
+//! that counts, and its rejection.
 
 mod context;
 mod http_error;

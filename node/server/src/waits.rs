@@ -1,4 +1,4 @@
-//! What waits for blocks: the pending requests, and the transactions that clients watch.
+//! The waiters for blocks: pending requests, and transactions that clients watch.
 //!
 //! The changes of a commit are handed in before those of the next one, and none is left out. Tasks
 //! are woken after the lock of the endpoint is released.
@@ -19,7 +19,7 @@ use crate::metrics::Commit;
 use shared_endpoint::SharedEndpoint;
 pub(crate) use watching::{Change, TooManyWatches, Watcher, Watching};
 
-/// What the task of a pending request gets when the request is woken
+/// The message to the task of a pending request that is woken
 pub(crate) struct Wakeup {
     pub(crate) evaluation: Evaluation,
     /// The commit that woke it, if one did
@@ -36,7 +36,7 @@ pub(crate) struct Waits {
     pub(crate) watching: Arc<Watching>,
     /// Notified when the next timeout of the endpoint becomes earlier
     pub(crate) earlier_timeout: Notify,
-    /// The pending requests, each with what wakes its task
+    /// The pending requests, each with the sender that wakes its task
     endpoint: SharedEndpoint<oneshot::Sender<Wakeup>>,
 }
 
@@ -61,7 +61,7 @@ impl Waits {
     /// Calls the endpoint and sends the requests that the call woke to their tasks; returns the
     /// result of the call, and how many it woke
     ///
-    /// `commit` is what the call hands in, if anything.
+    /// `commit` is the one whose changes the call hands in.
     pub(crate) fn call<R>(
         &self,
         commit: Option<Arc<Commit>>,
@@ -81,7 +81,7 @@ impl Waits {
 
     /// When to call [`handle_timeout`](Self::handle_timeout)
     pub(crate) fn next_timeout(&self) -> Option<u64> {
-        // Sends what a call that panicked had put out, as every call does.
+        // Sends the wake-ups of a call that panicked, as every call does.
         self.call(None, |endpoint| endpoint.next_timeout()).0
     }
 
@@ -92,7 +92,7 @@ impl Waits {
         self.call(None, |endpoint| endpoint.handle_timeout(now));
     }
 
-    /// Wakes what waits for the changes of a commit
+    /// Wakes the requests and watches that a commit concerns
     pub(crate) fn handle_chain_update(&self, update: &ChainUpdate, commit: Arc<Commit>) {
         self.call(Some(commit), |endpoint| endpoint.handle_chain_update(update));
         self.watching.handle_chain_update(update);

@@ -1,4 +1,4 @@
-//! The chain as the end of an import pipeline: what the steps of the pipeline do here.
+//! The chain as the end of an import pipeline.
 //!
 //! Blocks are checked and read on one thread and committed on another, where the requests that wait
 //! for them are woken in the order of the blocks. Other writers of blocks wait until it ends.

@@ -20,7 +20,7 @@ use crate::log::print_line;
 use crate::serve;
 use crate::store::{Store, StoreLocation};
 
-/// What a query is sent to
+/// The target of a query
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub(crate) struct TargetArgs {

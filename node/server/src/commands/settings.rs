@@ -29,14 +29,14 @@ const OF_PROGRAM: [&str; 4] = ["-h", "--help", "-V", "--version"];
 const FILE: &str = "settings";
 /// The option that accepts a loss once, which no place has that every start reads
 const ACCEPT_LOSS: &str = "accept-loss";
-/// What the names of variables begin with
+/// The prefix of all variables
 const PREFIX: &str = "MILEPOST_";
 /// Variables that are no options: secrets, which are neither on a command line nor in the file
 const SECRETS: [&str; 2] = [TOKEN_VARIABLE, "MILEPOST_CASSANDRA_PASSWORD"];
 /// Kubernetes gives such variables to the containers beside a service of the name `milepost`
 const OF_ORCHESTRATORS: [&str; 2] = ["MILEPOST_SERVICE_", "MILEPOST_PORT"];
 
-/// A command line, with what its command has from the environment and from the file
+/// A command line with the options of the environment and of the file
 pub(crate) struct CommandLine {
     commands: Command,
     arguments: Vec<OsString>,

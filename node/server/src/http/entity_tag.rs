@@ -37,7 +37,7 @@ fn is_match(tags: &str, tag: &str) -> bool {
     tags.trim() == "*" || tags.split(',').any(|one| opaque(one) == opaque(tag))
 }
 
-/// What is compared of a tag
+/// The part of a tag that is compared
 fn opaque(tag: &str) -> &str {
     tag.trim().trim_start_matches("W/")
 }

@@ -1,4 +1,4 @@
-//! What operators ask: `/health`, `/ready`, `/status` and `/metrics`.
+//! Endpoints for operators: `/health`, `/ready`, `/status` and `/metrics`.
 
 use hyper::StatusCode;
 use milepost::endpoint::ChainStatus;

@@ -171,9 +171,9 @@ fn handler(
     Handler::Other(Box::pin(async move { respond_other(&context, &request).await }))
 }
 
-/// What a request other than JSON-RPC is answered by
+/// The parts of a head that the response to a request other than JSON-RPC needs
 struct RequestHead {
-    /// What all of this counts
+    /// The memory that all of this counts
     _permit: MemoryPermit,
     verb: Method,
     /// The path below the base path, if it is there

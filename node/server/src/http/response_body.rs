@@ -94,7 +94,7 @@ impl HttpBody {
         self
     }
 
-    /// What is not sent yet, in order; nothing of a stream
+    /// The chunks that are not sent yet, in order; none of a stream
     pub(super) fn chunks(&self) -> Vec<Bytes> {
         match &self.unsent {
             Chunks::One(bytes) => vec![bytes.clone()],

@@ -1,4 +1,4 @@
-//! Routes: which path names what, and which HTTP methods it has.
+//! Routes: the meaning of each path, and its HTTP methods.
 //!
 //! `POST /` and `POST /<method>` are JSON-RPC, as is `/ws`. `/tx/<hash>`, `/tx/<hash>/events`,
 //! `/tx/recent`, `/events` and `/receipt/<id>` are about transactions. `/health`, `/ready`,
@@ -11,7 +11,7 @@ use super::page::StaticFile;
 use super::respond::HttpContext;
 use crate::metrics::MethodLabel;
 
-/// What a path below the base path names
+/// The meaning of a path below the base path
 #[derive(Clone, Copy)]
 pub(super) enum Route<'path> {
     /// The base path itself, without the slash of the page
@@ -41,7 +41,7 @@ pub(super) enum Route<'path> {
 }
 
 impl<'path> Route<'path> {
-    /// What a path names; `None` for nothing, which may be a method that is not known
+    /// The route of a path; `None` if it has none, and may name an unknown method
     pub(super) fn of(context: &'path HttpContext, path: &'path str) -> Option<Self> {
         let route = match path {
             "" => Self::Base,

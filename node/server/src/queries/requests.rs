@@ -183,7 +183,7 @@ fn noted_response(queries: &Queries, read: Option<Read<RequestState>>) -> Read<R
     })
 }
 
-/// What was read, whose failures are noted; the response to a query that panicked if it did
+/// The output of a query, whose failures are noted; without one, it panicked
 fn noted<B>(
     queries: &Queries,
     read: Option<Read<RequestState<B>>>,

@@ -27,7 +27,7 @@ const MAX_ID_BYTES: usize = 128;
 /// `00-`, the trace, `-`, the span, `-`, the flags
 const TRACEPARENT_BYTES: usize = 55;
 
-/// What identifies a request and its sender
+/// The identity of a request and of its sender
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
     /// The address of the client, with its network
