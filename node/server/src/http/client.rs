@@ -13,7 +13,7 @@ use crate::chain::Chain;
 use crate::request::MemoryBudget;
 
 /// The address that counts for this one
-pub(super) fn network_of(address: IpAddr) -> IpAddr {
+fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
@@ -25,7 +25,8 @@ pub(super) fn network_of(address: IpAddr) -> IpAddr {
 /// A connection, as its requests see it; lasts as long as what it is upgraded to
 #[derive(Debug)]
 pub(super) struct Client {
-    address: IpAddr,
+    /// The address for which it counts
+    network: IpAddr,
     _permit: Option<OwnedSemaphorePermit>,
     memory: MemoryBudget,
     _counted: Option<CountedConnection>,
@@ -38,7 +39,8 @@ impl Client {
         memory: &MemoryBudget,
         counted: Option<CountedConnection>,
     ) -> Self {
-        Self { address, _permit: permit, memory: memory.of_connection(), _counted: counted }
+        let (network, memory) = (network_of(address), memory.of_connection());
+        Self { network, _permit: permit, memory, _counted: counted }
     }
 
     /// The memory of which its bodies and requests count
@@ -47,8 +49,8 @@ impl Client {
     }
 
     /// The address for which it counts
-    pub(super) fn network(&self) -> IpAddr {
-        network_of(self.address)
+    pub(super) const fn network(&self) -> IpAddr {
+        self.network
     }
 }
 
