@@ -33,7 +33,7 @@ use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_cassandra::{Address, CassandraArchive};
 
 use crate::store::StoreLocation;
-pub(crate) use access::{AccessState, ServiceSnapshot, run_request, with_archive, without_archive};
+pub(crate) use access::{AccessState, QuerySnapshot, run_request, with_archive, without_archive};
 pub(crate) use forgotten_heights::Forgotten;
 pub(crate) use late::LateArchive;
 pub(crate) use lookups::Lookups;
@@ -131,7 +131,7 @@ impl FromStr for ArchiveLocation {
     }
 }
 
-/// How the service uses its archive
+/// How the server uses its archive
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArchiveOptions {
     /// Whether it exports its final blocks

@@ -23,8 +23,7 @@ use std::path::{Path, PathBuf};
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost_feeds::ImportError;
 
-use crate::chain::Chain;
-use crate::chain::json_scan;
+use crate::chain::{Chain, json_scan};
 use crate::errors::Failure;
 pub(crate) use demo_index::DemoIndex;
 use demo_index::{DemoTransaction, respond_at};

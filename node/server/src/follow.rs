@@ -34,14 +34,11 @@ use tokio::task::JoinHandle;
 use tokio::time;
 use tracing::{Instrument as _, Span, error, info, warn};
 
-use crate::chain::Chain;
-use crate::chain::json_scan;
+use crate::chain::{Chain, json_scan};
 use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
-use crate::errors::Failure;
-use crate::errors::QueryError;
-use crate::feed::Progress;
-use crate::feed::ServedFeed;
+use crate::errors::{Failure, QueryError};
 use crate::feed::status::{FeedSource, FeedStatus};
+use crate::feed::{Progress, ServedFeed};
 use crate::follow::epoch_configs::{ConfigNodes, EpochStart};
 use crate::follow::log::FeedLog;
 use crate::metrics::BlockStep;

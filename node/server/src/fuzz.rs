@@ -16,8 +16,7 @@ use tokio::sync::mpsc;
 use tokio::{join, time};
 
 use crate::chain::Chain;
-use crate::feed::FeedStatus;
-use crate::feed::ServedFeed;
+use crate::feed::{FeedStatus, ServedFeed};
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::queries::{Queries, observing, waiting};
 use crate::store::Store;

@@ -86,8 +86,7 @@ pub(crate) use listener::PipeListener;
 pub(crate) use respond::Options;
 pub(crate) use rpc::StatusMode;
 
-use crate::feed::DemoIndex;
-use crate::feed::FeedStatus;
+use crate::feed::{DemoIndex, FeedStatus};
 use crate::queries::Queries;
 use crate::request::MemoryBudget;
 use crate::upstream::Upstreams;

@@ -30,10 +30,9 @@ pub(crate) use compact_status::Include;
 pub(crate) use receipt_origin::FoundReceipt;
 pub(crate) use requests::ParsedRequest;
 
-use crate::archive::{self, AccessState, ServiceSnapshot};
+use crate::archive::{self, AccessState, QuerySnapshot};
 use crate::chain::{self, Chain};
-use crate::errors::FailedRequests;
-use crate::errors::QueryError;
+use crate::errors::{FailedRequests, QueryError};
 use compact_status::compact_with;
 use recent::RecentTransactions;
 
@@ -74,7 +73,7 @@ impl Queries {
         client: IpAddr,
         hashes: Vec<CryptoHash>,
     ) -> Result<Vec<Option<BlockHeight>>, QueryError> {
-        let query = move |queries: &Self, snapshot: &ServiceSnapshot<'_>| {
+        let query = move |queries: &Self, snapshot: &QuerySnapshot<'_>| {
             block_rows::heights(&hashes, queries.chain.engine().settings().archive, snapshot)
         };
         self.read_result(false, client, query).await
@@ -110,7 +109,7 @@ impl Queries {
         include: Include,
         end: ProofEnd,
     ) -> Result<(Option<StatusSummary>, String), QueryError> {
-        let query = move |queries: &Self, snapshot: &ServiceSnapshot<'_>| {
+        let query = move |queries: &Self, snapshot: &QuerySnapshot<'_>| {
             let engine = queries.chain.engine();
             let observation = engine.observe(hash, snapshot)?;
             let proof = match include.proof {
@@ -135,7 +134,7 @@ impl Queries {
         client: IpAddr,
         hash: CryptoHash,
     ) -> Result<(CompactStatus, Option<String>), QueryError> {
-        let query = move |queries: &Self, snapshot: &ServiceSnapshot<'_>| {
+        let query = move |queries: &Self, snapshot: &QuerySnapshot<'_>| {
             let observation = queries.chain.engine().observe(hash, snapshot)?;
             observation.result().map(|result| (CompactStatus::new(&observation), result))
         };
@@ -175,7 +174,7 @@ impl Queries {
         client: IpAddr,
         id: CryptoHash,
     ) -> Result<Option<FoundReceipt>, QueryError> {
-        let query = move |queries: &Self, snapshot: &ServiceSnapshot<'_>| {
+        let query = move |queries: &Self, snapshot: &QuerySnapshot<'_>| {
             receipt_origin::find(id, &queries.chain.engine(), snapshot)
         };
         self.read_result(false, client, query).await
@@ -187,7 +186,7 @@ impl Queries {
         self: &Arc<Self>,
         is_long: bool,
         client: IpAddr,
-        query: impl Fn(&Self, &ServiceSnapshot<'_>) -> T + Send + 'static,
+        query: impl Fn(&Self, &QuerySnapshot<'_>) -> T + Send + 'static,
     ) -> Option<Read<T>> {
         let held = move |queries: &Self| {
             let snapshot = archive::without_archive(queries.chain.store());
@@ -209,7 +208,7 @@ impl Queries {
         self: &Arc<Self>,
         is_long: bool,
         client: IpAddr,
-        query: impl Fn(&Self, &ServiceSnapshot<'_>) -> Result<T, E> + Send + 'static,
+        query: impl Fn(&Self, &QuerySnapshot<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, QueryError> {
         self.record_failure(match self.read(is_long, client, query).await {
             Some(Read { output, retry_after }) => {
@@ -223,7 +222,7 @@ impl Queries {
     async fn run_with_archive<T: Send + 'static>(
         self: &Arc<Self>,
         client: IpAddr,
-        query: impl FnOnce(&Self, &ServiceSnapshot<'_>) -> T + Send + 'static,
+        query: impl FnOnce(&Self, &QuerySnapshot<'_>) -> T + Send + 'static,
     ) -> Option<Read<T>> {
         let archive = Arc::clone(self.chain.archive()?);
         let _turn = archive.lookups.turn().await;

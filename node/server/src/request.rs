@@ -1,5 +1,5 @@
 //! The parts of a request that all layers share: its sender and its id, its body with the memory
-//! that counts, and its rejection.
+//! that counts, the buffer of its response, and its rejection.
 
 mod context;
 mod http_error;

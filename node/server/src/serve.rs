@@ -41,14 +41,12 @@ use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchi
 use crate::chain::{Chain, Exporter, Phase, run_exporter};
 use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::errors::Failure;
-use crate::feed::DemoIndex;
-use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
+use crate::feed::{self, DemoIndex, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::http;
 use crate::log::print_line;
 use crate::queries::{Queries, observing, waiting};
-use crate::store::StoreLocation;
-use crate::store::{finality, io_budget};
+use crate::store::{StoreLocation, finality, io_budget};
 use lines::StartLines;
 use options::{Checked, Live};
 use stored_chain::{NewBlocks, Places, StoredChain};

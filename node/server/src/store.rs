@@ -1,4 +1,4 @@
-//! The store of the service: in memory, or in a file.
+//! The store of the server: in memory, or in a file.
 //!
 //! Any number of readers see the state between two commits; one writer of blocks and one of
 //! configurations at a time change it. The memory store blocks its readers only while a finished

@@ -1,4 +1,4 @@
-//! The rows that a query of the service reads: those of the store and those of the archive.
+//! The rows that a query reads: those of the store and those of the archive.
 //!
 //! A query runs on a thread that serves sockets as long as it needs no archive. Where it does, the
 //! read fails, which is noted, and the query starts again on a thread that may block: there every
@@ -16,15 +16,14 @@ use super::Lookups;
 use crate::store::{Store, StoreSnapshot};
 
 /// The rows of the store, and those of the archive if there is one
-pub(crate) type ServiceSnapshot<'service> =
-    WithArchive<StoreRows<'service>, ArchiveAccess<'service>>;
+pub(crate) type QuerySnapshot<'store> = WithArchive<StoreRows<'store>, ArchiveAccess<'store>>;
 
 /// The rows of the store
-pub(crate) enum StoreRows<'service> {
+pub(crate) enum StoreRows<'store> {
     /// Of one state
-    Snapshot(StoreSnapshot<'service>),
+    Snapshot(StoreSnapshot<'store>),
     /// Of the newest state at each read
-    Newest(&'service Store),
+    Newest(&'store Store),
 }
 
 impl Snapshot for StoreRows<'_> {
@@ -62,9 +61,9 @@ impl Snapshot for StoreRows<'_> {
 }
 
 /// The rows of the archive, or that they cannot be read on this thread
-pub(crate) struct ArchiveAccess<'service> {
+pub(crate) struct ArchiveAccess<'store> {
     /// Where it is read and for whom; `None` on a thread that may not block
-    lookups: Option<(&'service Lookups, IpAddr)>,
+    lookups: Option<(&'store Lookups, IpAddr)>,
     state: Cell<AccessState>,
 }
 
@@ -124,17 +123,17 @@ fn unsupported(detail: &str) -> Error {
 }
 
 /// The rows for a query on a thread that may not wait for the archive
-pub(crate) fn without_archive(store: &Store) -> ServiceSnapshot<'_> {
+pub(crate) fn without_archive(store: &Store) -> QuerySnapshot<'_> {
     let archive = ArchiveAccess { lookups: None, state: Cell::default() };
     WithArchive { snapshot: StoreRows::Snapshot(store.snapshot()), archive }
 }
 
 /// The rows for a query on a thread that may block
-pub(crate) fn with_archive<'service>(
-    store: &'service Store,
-    lookups: &'service Lookups,
+pub(crate) fn with_archive<'store>(
+    store: &'store Store,
+    lookups: &'store Lookups,
     client: IpAddr,
-) -> ServiceSnapshot<'service> {
+) -> QuerySnapshot<'store> {
     let archive = ArchiveAccess { lookups: Some((lookups, client)), state: Cell::default() };
     WithArchive { snapshot: StoreRows::Newest(store), archive }
 }
@@ -142,7 +141,7 @@ pub(crate) fn with_archive<'service>(
 /// Runs the query of a request; suspended before it reads the archive unless it `may_block`
 pub(crate) fn run_request(
     mut query: RequestQuery,
-    snapshot: &ServiceSnapshot<'_>,
+    snapshot: &QuerySnapshot<'_>,
     may_block: bool,
 ) -> Result<RequestState, Box<RequestQuery>> {
     let mut rows = Vec::new();

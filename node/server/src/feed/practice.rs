@@ -13,8 +13,7 @@ use serde_json::json;
 use tracing::info;
 
 use super::{DemoTransaction, respond_at};
-use crate::chain::Chain;
-use crate::chain::json_scan;
+use crate::chain::{Chain, json_scan};
 use crate::errors::Failure;
 
 /// The name of the chain, and of its feed

@@ -303,7 +303,7 @@ mod tests {
     use crate::store::Store;
     use crate::store::StoreLocation;
 
-    /// A service with some blocks of one epoch, the id of that epoch, and a node of the same chain
+    /// A chain with some blocks of one epoch, the id of that epoch, and a node of the same chain
     /// that has its blocks after so many milliseconds
     fn start(after: u64) -> (Arc<Chain>, CryptoHash, FeedServer) {
         let mut practice = Practice::new(Settings::demo(31));

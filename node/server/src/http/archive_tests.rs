@@ -33,8 +33,7 @@ use crate::archive::{ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{ArchivedHeights, Chain, Exporter};
 use crate::metrics;
 use crate::queries::{Queries, waiting};
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 
 /// Reads of the archive by requests
 fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {

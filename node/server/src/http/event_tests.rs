@@ -30,8 +30,7 @@ use super::respond::Options;
 use super::{Cors, StatusMode, serve};
 use crate::chain::Chain;
 use crate::queries::{Queries, observing};
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 use crate::waits::{TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long

@@ -31,9 +31,7 @@ use super::{
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
 use crate::metrics::MethodLabel;
 use crate::queries::Queries;
-use crate::request::HttpError;
-use crate::request::{MemoryBudget, MemoryPermit};
-use crate::request::{RequestContext, own_value};
+use crate::request::{HttpError, MemoryBudget, MemoryPermit, RequestContext, own_value};
 use crate::upstream::Upstreams;
 
 /// Options of the HTTP server

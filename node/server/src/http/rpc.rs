@@ -31,9 +31,7 @@ use super::response_body::HttpBody;
 use super::{compression, head, prefer};
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, requests};
-use crate::request::HttpError;
-use crate::request::RequestContext;
-use crate::request::{MemoryBudget, MemoryPermit, RequestBody};
+use crate::request::{HttpError, MemoryBudget, MemoryPermit, RequestBody, RequestContext};
 
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");

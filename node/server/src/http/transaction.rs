@@ -18,9 +18,7 @@ use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
 use super::response::{HttpResponse, json_bytes, query_failed, rejected};
-use crate::queries::FoundReceipt;
-use crate::queries::Include;
-use crate::queries::Queries;
+use crate::queries::{FoundReceipt, Include, Queries};
 
 /// For what can change
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");

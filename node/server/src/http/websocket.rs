@@ -38,8 +38,7 @@ use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use crate::queries::waiting::WaitOptions;
 use crate::queries::{ParsedRequest, requests};
-use crate::request::RequestContext;
-use crate::request::{MemoryPermit, RequestBody};
+use crate::request::{MemoryPermit, RequestBody, RequestContext};
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;

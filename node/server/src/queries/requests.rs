@@ -14,9 +14,8 @@ use milepost::endpoint::{
 use milepost::rpc::{InvalidRequest, Method, MethodCall, Request, RequestId};
 
 use super::{Queries, Read};
-use crate::archive::{self, ServiceSnapshot};
-use crate::errors::FailedRequests;
-use crate::errors::{QueryError, panic_response};
+use crate::archive::{self, QuerySnapshot};
+use crate::errors::{FailedRequests, QueryError, panic_response};
 use crate::metrics::MethodLabel;
 use crate::request::{BUFFERS, RequestBody};
 
@@ -105,7 +104,7 @@ pub(crate) async fn evaluate(
 ) -> Read<RequestState<ResponseBody>> {
     let is_long = parsed.body.as_ref().len() > MAX_INLINE_BODY;
     let (request, body) = (Cell::new(Some(parsed.request)), parsed.body);
-    let query = move |queries: &Queries, snapshot: &ServiceSnapshot<'_>| {
+    let query = move |queries: &Queries, snapshot: &QuerySnapshot<'_>| {
         let _counted = &body;
         let chain = &queries.chain;
         let engine = chain.engine();
@@ -143,7 +142,7 @@ pub(crate) async fn evaluate_with_wait(
     client: IpAddr,
     call: MethodCall,
 ) -> RequestState {
-    let query = move |queries: &Queries, snapshot: &ServiceSnapshot<'_>| {
+    let query = move |queries: &Queries, snapshot: &QuerySnapshot<'_>| {
         let settings = queries.chain.engine().settings().with_unknown(UnknownTransaction::Wait);
         Engine::new(settings).respond(Request::Single(Ok(call.clone())), snapshot)
     };
@@ -164,7 +163,7 @@ pub(crate) async fn evaluate_again(
         Some(Ok(output)) => Some(Read { output, retry_after: None }),
         // It continues where it was suspended.
         Some(Err(query)) => {
-            let blocking = |_: &Queries, snapshot: &ServiceSnapshot<'_>| {
+            let blocking = |_: &Queries, snapshot: &QuerySnapshot<'_>| {
                 archive::run_request(*query, snapshot, true).ok()
             };
             let read = queries.run_with_archive(client, blocking).await;

@@ -12,8 +12,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::errors::{DEFECT, panic_response};
 use crate::request::RequestBody;
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 
 fn queries() -> Arc<Queries> {
     let store = Store::open(&StoreLocation::Memory).unwrap();

@@ -140,7 +140,7 @@ pub(crate) struct WaitOptions<'context> {
     pub(crate) context: &'context RequestContext,
     /// When it was received
     pub(crate) since: Instant,
-    /// Time from then to its deadline; `None` for that of the service
+    /// Time from then to its deadline; `None` for that of the server
     pub(crate) timeout: Option<Duration>,
     /// Whether a client waits, so that the wait is counted
     pub(crate) is_request: bool,
@@ -185,7 +185,7 @@ pub(crate) struct Waited {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// An error of the service, which a retry may not meet
+/// An error of the server, which a retry may not meet
 pub(crate) fn unavailable(label: MethodLabel, id: &RequestId, message: String) -> Answer {
     Answer::error(label, id, RpcError::Unavailable { message, unreached: None })
 }

@@ -21,8 +21,7 @@ use crate::feed::{self, PRACTICE};
 use crate::serve::contents::{Content, Remembered, archive_content, open_later, store_content};
 use crate::serve::losses::AcceptedLoss;
 use crate::serve::table::{Action, Place, State, action};
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 
 /// The places that are read before a start
 pub(crate) struct Places {

@@ -26,7 +26,7 @@ const STEP: u64 = 1 << 20;
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Verifies the store of a service if it is not verified; damage shuts the service down
+/// Verifies the store of a chain if it is not verified; damage shuts the service down
 pub(crate) async fn verify_store(chain: Arc<Chain>) -> Result<(), Failure> {
     let verified = {
         let chain = Arc::clone(&chain);
@@ -102,7 +102,7 @@ mod tests {
     use crate::store::Store;
     use crate::store::StoreLocation;
 
-    /// A service over a file that is verified if it has at most these bytes
+    /// A chain over a file that is verified if it has at most these bytes
     fn chain(path: &Path, verify_bytes: u64) -> Arc<Chain> {
         let mut options = Options::default();
         options.verify_bytes = verify_bytes;

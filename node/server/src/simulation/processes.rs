@@ -38,8 +38,7 @@ use crate::chain;
 use crate::follow::{import_followed, stored_chain};
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
 use crate::queries::{Queries, observing, waiting};
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 
 /// How long a server may take to stop: as long as it waits for clients that do not read
 const MAX_STOP: Duration = Duration::from_secs(40);

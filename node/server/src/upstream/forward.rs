@@ -25,8 +25,7 @@ use crate::metrics::{MethodLabel, family, labelled};
 use crate::queries::ParsedRequest;
 use crate::queries::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
 use crate::queries::{Queries, Read, requests};
-use crate::request::MemoryPermit;
-use crate::request::RequestContext;
+use crate::request::{MemoryPermit, RequestContext};
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
 const MAX_FORWARDED: usize = 512;

@@ -26,8 +26,7 @@ use super::pool::Envelope;
 use crate::metrics::MethodLabel;
 use crate::queries::waiting::{self, Answer, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
-use crate::request::BodyPermit;
-use crate::request::RequestContext;
+use crate::request::{BodyPermit, RequestContext};
 
 /// Maximum size of a result that is taken: the largest transactions have some 2 MB
 const MAX_RESULT: usize = 4 << 20;

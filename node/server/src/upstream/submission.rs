@@ -43,8 +43,7 @@ use super::submission_responses::{OwnChain, SubmissionResponses};
 use crate::metrics::{MethodLabel, family, gauge, labelled};
 use crate::queries::waiting::{self, Answer, WaitOptions, Waited};
 use crate::queries::{Include, Queries, height_in_chain, requests};
-use crate::request::BodyPermit;
-use crate::request::RequestContext;
+use crate::request::{BodyPermit, RequestContext};
 
 /// Maximum number of transactions that are sent at a time, each of up to 1.5 MiB
 const MAX_RUNNING: usize = 1024;

@@ -42,7 +42,7 @@ impl fmt::Display for TooManyWatches {
     }
 }
 
-/// All watched transactions of a service
+/// All watched transactions
 pub(crate) struct Watching {
     state: Mutex<State>,
     /// Notified when there may be something to observe

@@ -33,8 +33,7 @@ use crate::feed::{self, HeightRange};
 use crate::follow::{FeedSources, Follow};
 use crate::log::print_line;
 use crate::serve;
-use crate::store::Store;
-use crate::store::StoreLocation;
+use crate::store::{Store, StoreLocation};
 
 type Heights = core::ops::RangeInclusive<BlockHeight>;
 
