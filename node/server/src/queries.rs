@@ -19,6 +19,7 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
 
+use milepost::Error;
 use milepost::endpoint::ChainStatus;
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
@@ -57,14 +58,13 @@ impl Queries {
 
     /// The state of the chain in the store
     pub(crate) async fn chain_status(self: &Arc<Self>) -> Result<ChainStatus, QueryError> {
-        let status = self.run(false, |queries| queries.chain.status()).await;
-        self.record_failure(QueryError::result_of(status))
+        self.run_result(false, |queries| queries.chain.status()).await
     }
 
     /// The protocol version in force at the head; `None` without a block or a configuration
     pub(crate) async fn protocol_version(self: &Arc<Self>) -> Result<Option<u32>, QueryError> {
         let query = |queries: &Self| chain::protocol_version(&queries.chain.store().snapshot());
-        self.record_failure(QueryError::result_of(self.run(false, query).await))
+        self.run_result(false, query).await
     }
 
     /// The heights of these blocks for a client of this network; `None` for unknown ones
@@ -86,7 +86,7 @@ impl Queries {
     ) -> Result<Vec<Option<u64>>, QueryError> {
         let query =
             move |queries: &Self| block_rows::times(&hashes, &queries.chain.store().snapshot());
-        self.record_failure(QueryError::result_of(self.run(false, query).await))
+        self.run_result(false, query).await
     }
 
     /// The newest transactions in blocks as JSON, newest first
@@ -95,7 +95,7 @@ impl Queries {
             let chain = &queries.chain;
             queries.recent.read(chain.engine_of_store(), &chain.store().snapshot())
         };
-        self.record_failure(QueryError::result_of(self.run(true, query).await))
+        self.run_result(true, query).await
     }
 
     /// The compact status of a transaction with these parts, and its JSON, for a client of this
@@ -253,6 +253,15 @@ impl Queries {
         }
         let queries = Arc::clone(self);
         task::spawn_blocking(move || query(&queries)).await.ok()
+    }
+
+    /// As [`run`](Self::run), with why there is no result
+    async fn run_result<T: Send + 'static>(
+        self: &Arc<Self>,
+        is_long: bool,
+        query: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        self.record_failure(QueryError::result_of(self.run(is_long, query).await))
     }
 
     /// This result, which is noted if the query failed

@@ -2,7 +2,6 @@
 
 use core::net::Ipv4Addr;
 
-use milepost::Error;
 use milepost::endpoint::{Engine, RequestState, Settings, WaitConfig};
 use milepost::import::ImportSettings;
 use milepost::rpc::ResponseKind;
