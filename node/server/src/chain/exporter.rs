@@ -283,13 +283,14 @@ impl Exporter {
         }
         let (status, union) = (state.exporter.status(), state.exporter.union());
         self.lags.store(status.lookup == ArchiveLookup::Unfinished, Relaxed);
-        *self.status() = status;
         let heights = ArchivedHeights::new(&union);
         if heights != *self.heights() {
             // Others may have put what was missing here.
             self.lookups.forget_misses();
             *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
         }
+        // The store may forget blocks by it, so requests find their heights first.
+        *self.status() = status;
         let is_complete = exported?;
         if let Some(earliest) = in_store.earliest {
             forgotten_heights::remember(chain.store(), &union.heights, earliest.height)?;

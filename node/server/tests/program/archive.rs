@@ -32,7 +32,9 @@ fn what_a_store_forgot_is_answered_from_a_directory() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let status = &answer.json()["result"]["final_execution_status"];
     assert_eq!(*status, "FINAL", "{}", answer.text());
-    assert!(!server.get("/status").json()["archive"]["complete"].as_array().unwrap().is_empty());
+    server.until("the archive has heights", || {
+        server.get("/status").json()["archive"]["complete"][0][0] == messages[0].height
+    });
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
 
