@@ -287,14 +287,14 @@ fn each_fault_of_an_upstream_is_logged_once_and_its_recovery() {
         (Some(http(429, "", 0, "")), "upstream 1: too many requests (HTTP 429)"),
         (Some(http(200, "", 6, "<html>")), "upstream 1: the response is no JSON-RPC (HTTP 200)"),
         (Some(String::new()), "upstream 1: the response broke off"),
-        (None, "upstream 1: no response within 0.3 s"),
+        (None, "upstream 1: no response within 1 s"),
     ];
     let feed = feed().url();
     let first = fixture::messages()[0].height.to_string();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let start = |url: &str| {
-        let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--max-wait", "300ms"]);
+        let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--max-wait", "1s"]);
         serve.args(["--follow", &feed, "--from", &first, "--forward", "--upstream", url]);
         serve.env("MILEPOST_LOG", "info").stderr(File::create(&path).unwrap());
         Server::spawn(serve)
