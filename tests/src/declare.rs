@@ -38,24 +38,8 @@ pub struct Declarations {
     fixtures: Vec<Value>,
     vectors: Vec<Value>,
     proofs: Vec<Value>,
-    /// The vectors that hold on any chain
-    expectations: Vec<Value>,
     names: BTreeSet<String>,
 }
-
-/// Maximum size of a request that is sent to servers of others
-const MAX_REQUEST: usize = 4096;
-/// Vectors whose hash or height is on no chain
-const ON_ANY_CHAIN: [&str; 4] =
-    ["config-largest-height", "config-unknown-hash", "timeout-unknown", "unknown-transaction"];
-/// Invalid requests that a node answers otherwise: it has no limit of an id, ignores a broken
-/// signed transaction beside a hash, and can make the proofs of its light clients
-const OWN_DECISIONS: [&str; 4] = [
-    "envelope-id-long",
-    "params-signed-broken-with-hash",
-    "method-light-client-proof",
-    "method-light-client-proof-stable",
-];
 
 impl Declarations {
     /// All vectors of the project
@@ -76,19 +60,6 @@ impl Declarations {
         proofs::declare(&mut declarations);
         declarations.node();
         declarations
-    }
-
-    /// The vectors that hold on any chain, as the JSON that a program reads which checks servers of
-    /// others
-    ///
-    /// # Panics
-    ///
-    /// If a vector that is named here is not declared.
-    pub fn expectations(self) -> String {
-        for name in ON_ANY_CHAIN.iter().chain(&OWN_DECISIONS) {
-            assert!(self.names.contains(&format!("vector {name}")), "no vector is called {name}");
-        }
-        json::indented(&Value::from(self.expectations))
     }
 
     /// The files of `vectors/`: path from there and content
@@ -219,16 +190,6 @@ impl Declarations {
                 row["wait"] = blocks.into();
             }
         }
-        if vector.holds_everywhere(name) {
-            let request = str::from_utf8(vector.request).map(Value::from);
-            self.expectations.push(json!({
-                "name": name,
-                "about": vector.about,
-                "request": request.unwrap_or_else(|_| vector.request.into()),
-                "http_status": http_status(vector.response.kind),
-                "response": vector.response.body,
-            }));
-        }
         self.files.insert(request, vector.request.to_vec());
         self.files.insert(response, vector.response.body.into_bytes());
         self.vectors.push(row);
@@ -327,17 +288,6 @@ impl<'declared> Vector<'declared> {
             wait: Wait::No,
             response,
         }
-    }
-
-    /// Whether any server of the interface has to give this response, whatever its chain; batches
-    /// and methods in the URL are not in the interface
-    fn holds_everywhere(&self, name: &str) -> bool {
-        let is_invalid = self.response.kind == "request_validation"
-            && self.settings.is_empty()
-            && self.url_method.is_none()
-            && self.request.first() != Some(&b'[')
-            && self.request.len() <= MAX_REQUEST;
-        is_invalid && !OWN_DECISIONS.contains(&name) || ON_ANY_CHAIN.contains(&name)
     }
 
     fn about(mut self, about: &'static str) -> Self {

@@ -50,7 +50,7 @@ const ALL: [Generated; 4] = [
     },
     Generated {
         name: "vectors",
-        program: Some("vectors node/server/src/commands/conformance/expectations.json"),
+        program: Some("vectors"),
         sources: &["tests/src/declare", "tests/src/declare.rs", "tests/src/bin/vectors.rs"],
         files: &[
             "tests/vectors/manifest.json",
@@ -59,7 +59,6 @@ const ALL: [Generated; 4] = [
             "tests/vectors/proofs",
             "tests/vectors/requests",
             "tests/vectors/responses",
-            "node/server/src/commands/conformance/expectations.json",
         ],
     },
     PAGE,

@@ -2,14 +2,12 @@
 
 mod address;
 mod client;
-mod http_client;
 mod rpc_client;
 
-pub use client::{HttpResponse, Token};
-pub use http_client::HttpClient;
+pub use client::Token;
 pub use rpc_client::{RpcClient, RpcResponse};
 
 pub(crate) use address::Address;
-pub(crate) use client::Client;
+pub(crate) use client::{Client, HttpResponse};
 #[cfg(feature = "object-store")]
 pub(crate) use client::with_tls;

@@ -49,7 +49,7 @@ mod url;
 
 pub use feed::Feed;
 pub use follower::Follower;
-pub use http::{HttpClient, HttpResponse, RpcClient, RpcResponse, Token};
+pub use http::{RpcClient, RpcResponse, Token};
 pub use import_pipeline::{ImportError, ImportHost, import_all};
 #[cfg(feature = "object-store")]
 pub use lake::{Lake, LakeReader};

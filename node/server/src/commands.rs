@@ -2,7 +2,6 @@
 
 mod archive;
 mod client;
-mod conformance;
 mod generated;
 mod query;
 mod receipt_tree;
@@ -20,7 +19,6 @@ use crate::cli::{CommonArgs, ImportArgs, ServeArgs};
 use crate::errors::Failure;
 use crate::{log, metrics, serve};
 use archive::ArchiveCommand;
-use conformance::ConformanceArgs;
 use query::{ConfigArgs, ConfigCommand, StatusArgs};
 use settings::CommandLine;
 use store::StoreCommand;
@@ -66,8 +64,6 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Compares the responses of a server with the interface, and prints what differs
-    Conformance(ConformanceArgs),
 }
 
 /// Runs the command line of this process
@@ -95,7 +91,6 @@ pub(crate) fn run() -> ExitCode {
         Command::Completions { shell } => generated::completions(shell),
         Command::Store(command) => store::run(&command).map_err(|text| (text, 2)),
         Command::Archive(command) => archive::run(&command).map_err(|text| (text, 2)),
-        Command::Conformance(args) => conformance::run(&args).map_err(|text| (text, 2)),
     };
     match result {
         Ok(code) => code,

@@ -1,10 +1,9 @@
-//! Tests that start the program: the vectors over HTTP, the examples of its pages, its checks of
-//! other servers, and stores under disks that fail; and tests of the architecture of both houses.
+//! Tests that start the program: the vectors over HTTP, the examples of its pages, and stores
+//! under disks that fail; and tests of the architecture of both houses.
 
 #![expect(unused_crate_dependencies, reason = "those of the library")]
 
 mod architecture;
-mod conformance;
 mod features;
 mod fuzz;
 mod power_loss;

@@ -7,18 +7,11 @@ use std::path::Path;
 
 use milepost_testing::archived::{self, Archived};
 use milepost_testing::server::{self, Server};
-use milepost_tests::declare::Declarations;
 use milepost_tests::sources::none;
 use milepost_tests::vectors::{self, Fixture, Manifest, Vector};
 
 /// The metric of the rows that requests found in an archive
 const ARCHIVE_READS: &str = "milepost_archive_reads_total{result=\"found\"}";
-
-#[test]
-fn the_expectations_of_the_program_are_as_declared() {
-    let file = include_str!("../../server/src/commands/conformance/expectations.json");
-    assert_eq!(file, Declarations::new().expectations(), "run `cargo xtask vectors`");
-}
 
 /// Starts a server for a fixture with these flags and a directory of the fixture
 type Start<'start> = &'start dyn Fn(&Fixture, &[String], &Path) -> Result<Server, String>;

@@ -98,14 +98,13 @@ pub(crate) struct Client {
 
 /// A response after all redirects
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HttpResponse {
+pub(crate) struct HttpResponse {
     /// The HTTP status
-    pub status: u16,
+    pub(crate) status: u16,
     /// The whole body, at most 64 MiB
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// How long the server asks to be left alone
-    pub retry_after: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 fn temporary(detail: impl fmt::Display) -> SourceError {
