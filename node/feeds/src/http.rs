@@ -8,6 +8,6 @@ pub use client::Token;
 pub use rpc_client::{RpcClient, RpcResponse};
 
 pub(crate) use address::Address;
-pub(crate) use client::{Client, HttpResponse};
 #[cfg(feature = "object-store")]
 pub(crate) use client::with_tls;
+pub(crate) use client::{Client, HttpResponse};

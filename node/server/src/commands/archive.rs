@@ -50,17 +50,17 @@ pub(crate) enum ArchiveCommand {
 #[derive(Args, Debug)]
 pub(crate) struct PlaceArgs {
     /// The archive: a directory, or another address of `--archive`
-    #[arg(value_name = "ARCHIVE")]
+    #[arg(value_name = "ARCHIVE", value_parser = lasting)]
     archive: ArchiveLocation,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CopyArgs {
     /// The archive that is copied
-    #[arg(value_name = "FROM")]
+    #[arg(value_name = "FROM", value_parser = lasting)]
     from: ArchiveLocation,
     /// The archive that gets the rows; those that it has stay
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", value_parser = lasting)]
     to: ArchiveLocation,
 }
 
@@ -78,9 +78,8 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
     match command {
         ArchiveCommand::Init(args) => init(&args.archive)?,
         ArchiveCommand::Stats(args) => {
-            let stats = stats::Stats::read(&open(&args.archive)?);
-            let stats = stats.map_err(|error| at(&args.archive, error))?;
-            print_line(format_args!("{:#}", stats.json()));
+            let stats = stats::stats(&open(&args.archive)?);
+            print_line(format_args!("{:#}", stats.map_err(|error| at(&args.archive, error))?));
         }
         ArchiveCommand::Check(args) => {
             let (text, found) = check::check(&args.archive)?;
@@ -102,13 +101,17 @@ fn open(location: &ArchiveLocation) -> Result<CompressedArchive<SharedArchive>, 
     opened.map_err(|error| at(location, error))
 }
 
+/// Parses an archive that outlives the process
+fn lasting(text: &str) -> Result<ArchiveLocation, String> {
+    match text.parse()? {
+        ArchiveLocation::Memory => Err("an archive in memory ends with its server".to_owned()),
+        location => Ok(location),
+    }
+}
+
 /// Refuses what is not there, because opening an archive would make one
 fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
-    match location {
-        ArchiveLocation::Memory => Err("an archive in memory ends with its server".to_owned()),
-        _ if location.is_missing() => Err(format!("{location}: no such archive")),
-        _ => Ok(()),
-    }
+    if location.is_missing() { Err(format!("{location}: no such archive")) } else { Ok(()) }
 }
 
 fn at(location: &ArchiveLocation, error: Error) -> String {
@@ -121,9 +124,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn init(location: &ArchiveLocation) -> Result<(), String> {
-    if *location == ArchiveLocation::Memory {
-        return refuse_missing(location);
-    }
     archive::open(location, true).map_err(|error| at(location, error))?;
     print_line(format_args!("{location}: ready"));
     Ok(())
@@ -135,9 +135,6 @@ fn copy(args: &CopyArgs) -> Result<(), String> {
         return Err(format!("{from}: an archive is not copied to itself"));
     }
     refuse_missing(from)?;
-    if *to == ArchiveLocation::Memory {
-        return refuse_missing(to);
-    }
     let source = archive::open(from, false).map_err(|error| at(from, error))?;
     let target = archive::open(to, true).map_err(|error| at(to, error))?;
     let rows = milepost::archive::copy(&source, &target, |_| {})

@@ -12,7 +12,7 @@ use milepost::endpoint::{Engine, RequestState, Settings};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 use milepost::storage::Snapshot;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{client, receipt_tree};
 use crate::archive::{self, ArchiveLocation};
@@ -88,14 +88,13 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
         "sender_account_id": sender,
         "wait_until": args.wait_until.name(),
     });
-    let body = query(&args.target, "EXPERIMENTAL_tx_status", params)?;
+    let body = query(&args.target, "EXPERIMENTAL_tx_status", &params)?;
     if args.json {
         print_line(String::from_utf8_lossy(&body));
-        return result_and_code(&parse(&body)?).map(|(_, code)| code);
     }
     let response = parse(&body)?;
     let (result, code) = result_and_code(&response)?;
-    if let Some(result) = result {
+    if let Some(result) = result.filter(|_| !args.json) {
         print_line(receipt_tree::render(&args.hash.to_string(), result));
     }
     Ok(code)
@@ -103,7 +102,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
 
 /// Prints a protocol configuration
 pub(crate) fn config(args: &ConfigArgs) -> Result<ExitCode, String> {
-    let body = query(&args.target, "EXPERIMENTAL_protocol_config", block_params(&args.block))?;
+    let body = query(&args.target, "EXPERIMENTAL_protocol_config", &block_params(&args.block))?;
     let response = parse(&body)?;
     let (result, code) = result_and_code(&response)?;
     if let Some(result) = result {
@@ -126,13 +125,9 @@ fn block_params(block: &str) -> Value {
 }
 
 /// The body of the response to a request
-fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, String> {
-    let mut request = Map::new();
-    request.insert("jsonrpc".into(), "2.0".into());
-    request.insert("id".into(), "milepost".into());
-    request.insert("method".into(), method.into());
-    request.insert("params".into(), params);
-    let request = Value::Object(request).to_string().into_bytes();
+fn query(target: &TargetArgs, method: &str, params: &Value) -> Result<Vec<u8>, String> {
+    let request = json!({ "jsonrpc": "2.0", "id": "milepost", "method": method, "params": params });
+    let request = request.to_string().into_bytes();
     let Some(location) = &target.store else {
         return serve::runtime(None)?.block_on(client::post(&target.url, request));
     };

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use milepost::endpoint::{ChainStatus, Engine};
+use milepost::endpoint::Engine;
 use milepost::storage::{Table, rows};
 use milepost::{Error, ErrorKind};
-use milepost_redb::{OpenError, Options, RedbSnapshot, RedbStorage, TableSize};
+use milepost_redb::{OpenError, Options, RedbSnapshot, RedbStorage};
 use serde_json::{Map, Value, json};
 
 #[cfg(unix)]
@@ -27,7 +27,7 @@ pub(crate) use check::{Problems, check_row};
 
 use crate::chain;
 use crate::log::print_line;
-use crate::serve::losses::{self, AcceptedLoss};
+use crate::serve::losses;
 use crate::store::store_file;
 
 /// What `milepost store` does
@@ -63,7 +63,7 @@ pub(crate) struct BackupArgs {
 pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
     match command {
         StoreCommand::Info(args) => {
-            print_line(format_args!("{:#}", info_json(&info(&args.file)?)));
+            print_line(format_args!("{:#}", info(&args.file)?));
             Ok(ExitCode::SUCCESS)
         }
         StoreCommand::Check(args) => {
@@ -89,38 +89,42 @@ fn read(path: &Path, verify: bool) -> Result<RedbSnapshot, OpenError> {
 }
 
 /// The report of `info`
-struct Info {
-    bytes: u64,
-    chain: ChainStatus,
-    /// The version in force at the head
-    protocol_version: Option<u32>,
-    losses: Vec<AcceptedLoss>,
-    tables: Vec<TableInfo>,
-}
-
-struct TableInfo {
-    table: Table,
-    /// That of its first row, which is the first byte of it; `None` if there is no row
-    version: Option<u8>,
-    size: TableSize,
-}
-
-fn info(path: &Path) -> Result<Info, String> {
+fn info(path: &Path) -> Result<Value, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
-    let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
-    // A configuration that is damaged hides nothing else.
-    let protocol_version = chain::protocol_version(&snapshot).ok().flatten();
-    let losses = losses::read(&snapshot).map_err(|error| error.to_string())?;
-    let table = |table| {
-        let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
-        Ok(TableInfo { table, version, size })
-    };
-    let tables: Result<Vec<TableInfo>, Error> = Table::ALL.into_iter().map(table).collect();
-    let tables = tables.map_err(|error| error.to_string())?;
-    Ok(Info { bytes: file_bytes(path)?, chain, protocol_version, losses, tables })
+    let failed = |error: Error| error.to_string();
+    let chain = Engine::default().chain_status(&snapshot).map_err(failed)?;
+    let losses = losses::read(&snapshot).map_err(failed)?;
+    let losses = losses.iter().map(|loss| json!({ "time": loss.time, "text": loss.text }));
+    let mut tables = Map::new();
+    for table in Table::ALL {
+        let size = snapshot.table_size(table).map_err(failed)?;
+        let members = json!({
+            "version": row_version(&snapshot, table).map_err(failed)?,
+            "version_of_release": rows::version(table),
+            "rows": size.rows,
+            "stored_bytes": size.stored_bytes,
+            "page_bytes": size.page_bytes,
+        });
+        tables.insert(table.name().to_owned(), members);
+    }
+    Ok(json!({
+        "format_version": milepost_redb::FORMAT_VERSION,
+        "file_bytes": file_bytes(path)?,
+        "chain_id": chain.chain_id,
+        // A configuration that is damaged hides nothing else.
+        "protocol_version": chain::protocol_version(&snapshot).ok().flatten(),
+        "latest_protocol_version": chain.latest_protocol_version,
+        "blocks": chain.blocks,
+        "earliest": chain.earliest.map(|block| block.height),
+        "complete_from": chain.complete_from,
+        "final": chain.last_final.map(|block| block.height),
+        "head": chain.head.map(|block| block.height),
+        "accepted_losses": losses.collect::<Vec<Value>>(),
+        "tables": tables,
+    }))
 }
 
-/// The version of the first row of a table
+/// The version of the first row of a table, which is the first byte of it; `None` without a row
 fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Error> {
     let mut version = None;
     let visited = snapshot.for_each_row(table, &mut |row| {
@@ -129,39 +133,6 @@ fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Erro
         Err(Error::new(ErrorKind::Usage, "one row is enough"))
     });
     if version.is_some() { Ok(version) } else { visited.map(|()| None) }
-}
-
-fn info_json(info: &Info) -> Value {
-    let Info { bytes, chain, protocol_version, losses, tables } = info;
-    let loss =
-        |AcceptedLoss { time, text, .. }: &AcceptedLoss| json!({ "time": time, "text": text });
-    let tables: Map<String, Value> = tables
-        .iter()
-        .map(|TableInfo { table, version, size }| {
-            let members = json!({
-                "version": version,
-                "version_of_release": rows::version(*table),
-                "rows": size.rows,
-                "stored_bytes": size.stored_bytes,
-                "page_bytes": size.page_bytes,
-            });
-            (table.name().to_owned(), members)
-        })
-        .collect();
-    json!({
-        "format_version": milepost_redb::FORMAT_VERSION,
-        "file_bytes": bytes,
-        "chain_id": chain.chain_id,
-        "protocol_version": protocol_version,
-        "latest_protocol_version": chain.latest_protocol_version,
-        "blocks": chain.blocks,
-        "earliest": chain.earliest.map(|block| block.height),
-        "complete_from": chain.complete_from,
-        "final": chain.last_final.map(|block| block.height),
-        "head": chain.head.map(|block| block.height),
-        "accepted_losses": losses.iter().map(loss).collect::<Vec<Value>>(),
-        "tables": tables,
-    })
 }
 
 fn compact(path: &Path) -> Result<ExitCode, String> {

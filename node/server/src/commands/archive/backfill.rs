@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use tracing::error_span;
 
 use super::repair::RepairedArchive;
-use super::{at, lock, refuse_missing};
+use super::{at, lasting, lock, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{Chain, Exporter};
 use crate::cli::value_parsers;
@@ -56,7 +56,7 @@ pub(crate) struct BackfillArgs {
     /// The archive: a directory, or another address of `--archive`
     ///
     /// It is made if it does not exist.
-    #[arg(value_name = "ARCHIVE")]
+    #[arg(value_name = "ARCHIVE", value_parser = lasting)]
     archive: ArchiveLocation,
     /// Lowest and highest height that are filled
     ///
@@ -94,9 +94,6 @@ pub(crate) struct BackfillArgs {
 pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     let BackfillArgs { archive: location, heights, .. } = args;
     check_args(args)?;
-    if *location == ArchiveLocation::Memory {
-        refuse_missing(location)?;
-    }
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
     let before = WriterProgress::read_union(&archive).map_err(failed)?;

@@ -12,7 +12,7 @@ use milepost::storage::rows::{
 };
 use milepost::storage::{Key, Table, TransactionRecord};
 use milepost::{Error, ErrorKind};
-use milepost_redb::{OpenErrorKind, RedbSnapshot};
+use milepost_redb::OpenErrorKind;
 
 use serde_json::{Map, Value};
 
@@ -81,20 +81,16 @@ pub(super) fn check(path: &Path) -> Result<(String, u64), String> {
         }
     }
     // Links of rows that cannot be read would repeat what is reported already.
-    if problems.count == 0 {
-        check_links(&snapshot, &mut problems);
+    if problems.count == 0
+        && let Err(error) = links::check(&snapshot, &mut problems)
+    {
+        problems.add(error);
     }
     drop(snapshot);
     if let Err(error) = super::read(path, true) {
         problems.add(error);
     }
     Ok((problems.report(path.display(), Some(row_count)), problems.count))
-}
-
-fn check_links(snapshot: &RedbSnapshot, problems: &mut Problems) {
-    if let Err(error) = links::check(snapshot, problems) {
-        problems.add(error);
-    }
 }
 
 /// Decodes a row whole

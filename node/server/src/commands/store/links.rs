@@ -5,6 +5,7 @@
 //! does not grow with the file. What was pruned looks like what is missing, so a reference
 //! from a newer block to a pruned transaction is accepted once blocks were pruned.
 
+use alloc::collections::BTreeMap;
 use core::fmt::Display;
 
 use milepost::Error;
@@ -13,7 +14,7 @@ use milepost::storage::rows::{
     BlockRecord, ChainRecord, ConfigIndex, ConfigOrigin, ConfigRecord, FinalizedTransaction,
     OutcomeRow, ReceiptParent, RowId, decode_block_hash,
 };
-use milepost::storage::{Key, Row, Snapshot as _, Table};
+use milepost::storage::{Key, Snapshot as _, Table};
 use milepost_redb::RedbSnapshot;
 
 use super::check::Problems;
@@ -21,7 +22,7 @@ use super::check::Problems;
 /// Checks the links; an error if a row cannot be read, which was checked before
 pub(super) fn check(rows: &RedbSnapshot, problems: &mut Problems) -> Result<(), Error> {
     let chain = ChainRecord::decode(rows.get(&ChainRecord::key())?.as_deref())?;
-    let mut links = Links { rows, problems, chain: &chain, counts: RowCounts::default() };
+    let mut links = Links { rows, problems, chain: &chain, counts: BTreeMap::new() };
     links.check_blocks()?;
     links.check_fork_blocks()?;
     links.check_configs()?;
@@ -29,27 +30,15 @@ pub(super) fn check(rows: &RedbSnapshot, problems: &mut Problems) -> Result<(), 
     links.check_counts()
 }
 
-/// Rows that belong to blocks
-#[derive(Default)]
-struct RowCounts {
-    transactions: u64,
-    outcomes: u64,
-    receipts: u64,
-    parents: u64,
-}
-
 struct Links<'check> {
     rows: &'check RedbSnapshot,
     problems: &'check mut Problems,
     chain: &'check ChainRecord,
-    counts: RowCounts,
+    /// Number of rows that belong to blocks
+    counts: BTreeMap<Table, u64>,
 }
 
 impl Links<'_> {
-    fn row(&self, key: &Key) -> Result<Option<Row>, Error> {
-        self.rows.get(key)
-    }
-
     fn has(&self, key: &Key) -> Result<bool, Error> {
         let mut is_there = false;
         // Not copied: rows of transactions are large.
@@ -61,7 +50,7 @@ impl Links<'_> {
     }
 
     fn block(&self, hash: CryptoHash) -> Result<Option<BlockRecord>, Error> {
-        let row = self.row(&Key::hash(Table::Blocks, hash))?;
+        let row = self.rows.get(&Key::hash(Table::Blocks, hash))?;
         row.map(|row| BlockRecord::decode(&row)).transpose()
     }
 
@@ -71,7 +60,7 @@ impl Links<'_> {
         let mut previous: Option<CryptoHash> = None;
         for ordinal in chain.first_ordinal..chain.next_ordinal {
             let key = Key::number(Table::Ordinals, ordinal);
-            let Some(row) = self.row(&key)? else {
+            let Some(row) = self.rows.get(&key)? else {
                 self.problems.add(format_args!("{key:?}: no row, and the chain has it"));
                 previous = None;
                 continue;
@@ -104,16 +93,16 @@ impl Links<'_> {
         if block.ordinal != Some(ordinal) {
             self.problems.add(format_args!(
                 "{place:?}: has ordinal {}, its row of ordinals says {ordinal}",
-                OrNone(block.ordinal)
+                or_none(block.ordinal)
             ));
         }
-        let by_height = self.row(&Key::number(Table::Heights, block.height))?;
+        let by_height = self.rows.get(&Key::number(Table::Heights, block.height))?;
         let by_height = by_height.map(|row| decode_block_hash(Table::Heights, &row)).transpose()?;
         if by_height != Some(hash) {
             let height = block.height;
             self.problems.add(format_args!(
                 "{place:?}: height {height} belongs to block {}",
-                OrNone(by_height)
+                or_none(by_height)
             ));
         }
         // Below it the feed may have had gaps.
@@ -133,13 +122,7 @@ impl Links<'_> {
 
     fn check_row_of_block(&mut self, block: CryptoHash, row_id: &RowId) -> Result<(), Error> {
         let is_there = self.has(&row_id.key())?;
-        let count = match row_id.table {
-            Table::Transactions => &mut self.counts.transactions,
-            Table::Outcomes => &mut self.counts.outcomes,
-            Table::Receipts => &mut self.counts.receipts,
-            _ => &mut self.counts.parents,
-        };
-        *count += u64::from(is_there);
+        *self.counts.entry(row_id.table).or_default() += u64::from(is_there);
         let may_be_gone = match row_id.table {
             Table::Transactions | Table::Outcomes => false,
             // Removed when its transaction was finalized, with the row of its parent.
@@ -171,7 +154,7 @@ impl Links<'_> {
     }
 
     fn check_configs(&mut self) -> Result<(), Error> {
-        let index = ConfigIndex::decode(self.row(&ConfigIndex::key())?.as_deref())?;
+        let index = ConfigIndex::decode(self.rows.get(&ConfigIndex::key())?.as_deref())?;
         for height in &index.heights {
             let key = ConfigRecord::height_key(*height);
             if !self.has(&key)? {
@@ -224,43 +207,30 @@ impl Links<'_> {
         Ok(())
     }
 
-    fn check_counts(&mut self) -> Result<(), Error> {
-        let forks = self.chain.fork_blocks.len() as u64;
-        let blocks = self.chain.block_count();
-        let RowCounts { transactions, outcomes, receipts, parents } = self.counts;
-        for (table, count) in [
+    fn check_counts(self) -> Result<(), Error> {
+        let (forks, blocks) = (self.chain.fork_blocks.len() as u64, self.chain.block_count());
+        let of_blocks = |table| (table, self.counts.get(&table).copied().unwrap_or_default());
+        for (table, expected) in [
             (Table::Blocks, blocks + forks),
             (Table::Heights, blocks),
             (Table::Ordinals, blocks),
-            (Table::Transactions, transactions),
-            (Table::Outcomes, outcomes),
-            (Table::Receipts, receipts),
+            of_blocks(Table::Transactions),
+            of_blocks(Table::Outcomes),
+            of_blocks(Table::Receipts),
             (Table::ForkBlocks, forks),
-            (Table::ReceiptParents, parents),
+            of_blocks(Table::ReceiptParents),
         ] {
-            self.check_count(table, count)?;
-        }
-        Ok(())
-    }
-
-    fn check_count(&mut self, table: Table, expected: u64) -> Result<(), Error> {
-        let found = self.rows.table_size(table)?.rows;
-        if found != expected {
-            self.problems
-                .add(format_args!("{}: {found} rows, the chain has {expected}", table.name()));
+            let found = self.rows.table_size(table)?.rows;
+            if found != expected {
+                self.problems
+                    .add(format_args!("{}: {found} rows, the chain has {expected}", table.name()));
+            }
         }
         Ok(())
     }
 }
 
 /// A value, or `none`
-struct OrNone<T>(Option<T>);
-
-impl<T: Display> Display for OrNone<T> {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match &self.0 {
-            Some(value) => value.fmt(formatter),
-            None => formatter.write_str("none"),
-        }
-    }
+fn or_none(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }

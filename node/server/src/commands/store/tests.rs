@@ -14,7 +14,7 @@ use milepost_redb::{FileCopy, Options, RedbStorage};
 use tempfile::TempDir;
 
 use super::check::check;
-use super::{backup, info, info_json};
+use super::{backup, info};
 use crate::serve::row_stream;
 
 /// The rows of a practice chain that has forks
@@ -295,7 +295,7 @@ fn info_has_the_row_versions_of_the_file() {
     drop((snapshot, storage));
 
     let info = info(&path).unwrap();
-    let tables = &info_json(&info)["tables"];
+    let tables = &info["tables"];
     let blocks = rows::version(Table::Blocks);
     assert_eq!(tables["blocks"]["version"], blocks);
     assert_eq!(tables["receipts"]["version"], of_release + 1);
