@@ -22,7 +22,7 @@ use core::num::NonZero;
 use core::str::FromStr;
 use core::time::Duration;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use milepost::archive::{Archive, MemoryArchive, Origin, WriterId};
 use milepost::primitives::BlockHeight;
@@ -32,6 +32,7 @@ use milepost_archive::{CompressedArchive, DirectoryArchive};
 #[cfg(feature = "cassandra")]
 use milepost_cassandra::{Address, CassandraArchive};
 
+use crate::locks::lock;
 use crate::store::StoreLocation;
 pub(crate) use access::{AccessState, QuerySnapshot, run_request, with_archive, without_archive};
 pub(crate) use forgotten_heights::Forgotten;
@@ -209,28 +210,21 @@ pub(crate) fn read_each(
 #[derive(Default)]
 struct LockedArchive(Mutex<MemoryArchive>);
 
-impl LockedArchive {
-    fn lock(&self) -> MutexGuard<'_, MemoryArchive> {
-        // A thread that panicked has added its row or not.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Archive for LockedArchive {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        self.lock().get_many(keys, rows)
+        lock(&self.0).get_many(keys, rows)
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        self.lock().put_many(rows)
+        lock(&self.0).put_many(rows)
     }
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        self.lock().replace_many(rows)
+        lock(&self.0).replace_many(rows)
     }
 
     fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
-        self.lock().remove_many(keys)
+        lock(&self.0).remove_many(keys)
     }
 
     fn scan(
@@ -240,6 +234,6 @@ impl Archive for LockedArchive {
         limit: usize,
         rows: &mut Vec<(Key, Row)>,
     ) -> Result<(), Error> {
-        self.lock().scan(table, after, limit, rows)
+        lock(&self.0).scan(table, after, limit, rows)
     }
 }

@@ -16,7 +16,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::env;
 use std::hash::RandomState;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use milepost::ErrorKind;
 use milepost::config::TrackedShards;
@@ -41,6 +41,7 @@ use crate::feed::status::{FeedSource, FeedStatus};
 use crate::feed::{Progress, ServedFeed};
 use crate::follow::epoch_configs::{ConfigNodes, EpochStart};
 use crate::follow::log::FeedLog;
+use crate::locks::lock;
 use crate::metrics::BlockStep;
 use crate::upstream::{self, Upstreams};
 
@@ -313,7 +314,7 @@ impl Follow {
                     let until = until.filter(|until| *until <= head);
                     let total = until.unwrap_or(head).saturating_sub(first);
                     let shown = CatchUp { bar: Progress::new(total), first, until };
-                    *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+                    *lock(&observed_progress) = Some(shown);
                 }
             });
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
@@ -590,7 +591,7 @@ struct CatchUp {
 
 /// Shows that a block is taken in, if the server is catching up
 fn show_progress(progress: &Mutex<Option<CatchUp>>, block: &FeedBlock) {
-    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut progress = lock(progress);
     let height = block.block.height;
     // Blocks from before may be committed later.
     let Some(CatchUp { bar, first, until }) = &mut *progress else { return };

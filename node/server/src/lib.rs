@@ -8,6 +8,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `locks` | locks after a panic |
 //! | `log` | lines for people: the log and the output |
 //! | `errors` | errors, and the kinds that were logged |
 //! | `metrics` | counters and gauges |
@@ -40,6 +41,7 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzz;
 mod http;
+mod locks;
 mod log;
 mod metrics;
 mod queries;

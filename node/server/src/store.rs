@@ -20,6 +20,7 @@ use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
 use tracing::{info, warn};
 
+use crate::locks::lock;
 use crate::store::io_budget::{IoBudget, IoPermit};
 pub(crate) use location::{StoreLocation, store_file};
 
@@ -157,14 +158,11 @@ impl Store {
     }
 
     fn writer<'store>(&'store self, writer: &'store Mutex<()>) -> StoreWriter<'store> {
-        // A writer that panicked has committed its whole batch or nothing, so the rows are
-        // consistent.
-        let lock = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let backend = match &self.backend {
             Backend::Memory(rows) => WriterBackend::Memory(rows),
             Backend::File(storage, _) => WriterBackend::File(storage.clone()),
         };
-        StoreWriter { backend, store: self, _lock: lock }
+        StoreWriter { backend, store: self, _lock: lock(writer) }
     }
 }
 

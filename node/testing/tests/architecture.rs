@@ -119,9 +119,9 @@ fn no_host_reads_a_response_of_the_engine() {
 }
 
 /// The modules of the server, in the order of the table in its documentation
-const SERVER: [&str; 16] = [
-    "log", "errors", "metrics", "store", "archive", "request", "waits", "chain", "queries",
-    "upstream", "feed", "http", "cli", "follow", "serve", "commands",
+const SERVER: [&str; 17] = [
+    "locks", "log", "errors", "metrics", "store", "archive", "request", "waits", "chain",
+    "queries", "upstream", "feed", "http", "cli", "follow", "serve", "commands",
 ];
 
 #[test]

@@ -3,7 +3,7 @@
 //! Until then each read of a request fails, so the request gets `INTERNAL_ERROR` and `Retry-After`.
 //! Only the export, which tries again by itself, waits for an attempt to open it.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use milepost::archive::Archive;
 use milepost::storage::{Key, Row, Table};
@@ -11,6 +11,8 @@ use milepost::{Error, ErrorKind};
 use tracing::info;
 
 use super::SharedArchive;
+
+use crate::locks::lock;
 
 type Open = dyn Fn() -> Result<SharedArchive, Error> + Send + Sync;
 
@@ -48,8 +50,7 @@ impl LateArchive {
         if let Some(archive) = self.opened.get() {
             return Ok(archive);
         }
-        // Poisoned by a panic of an attempt, which left no archive.
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = lock(&self.failure);
         if self.opened.get().is_none() {
             match (self.open)() {
                 Ok(archive) => {

@@ -12,7 +12,7 @@ use core::num::NonZero;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use milepost::archive::{ArchiveWrite, WriterProgress};
 use milepost::storage::{Key, Row, Table};
@@ -26,6 +26,7 @@ use tracing::debug;
 use super::conflicts::Conflicts;
 use super::{SharedArchive, read_each};
 use crate::errors::ARCHIVE_FAILED;
+use crate::locks::lock;
 use crate::metrics::family;
 
 /// Maximum number of threads that wait for the archive; further reads wait without a thread
@@ -114,11 +115,6 @@ struct Counters {
     coalesced: Counter,
     refused: Counter,
     failed: Counter,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that can panic runs under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lookups {

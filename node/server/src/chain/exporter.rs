@@ -10,7 +10,7 @@ use core::hash::BuildHasher as _;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::time::Duration;
 use std::hash::RandomState;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{
@@ -29,6 +29,7 @@ use tracing::{debug, info, warn};
 use super::{Chain, archived_configs};
 use crate::archive::{ArchiveOptions, Forgotten, Lookups, forgotten_heights};
 use crate::errors::LoggedKinds;
+use crate::locks::lock;
 use crate::metrics::gauge;
 
 /// How often the progress of all writers is read, by a server that writes and by one that does not
@@ -132,11 +133,12 @@ impl Exporter {
     ///
     /// While the archive cannot be written nothing is forgotten that it has not, as blocks wait.
     pub(crate) fn import_settings(&self, settings: ImportSettings) -> ImportSettings {
-        let max_blocks = match *self.failing_since() {
+        let max_blocks = match *lock(&self.failing_since) {
             Some(_) => u64::MAX,
             None => self.options.max_blocks,
         };
-        settings.with_archive_floor(ArchiveFloor { height: self.status().kept_from, max_blocks })
+        settings
+            .with_archive_floor(ArchiveFloor { height: lock(&self.status).kept_from, max_blocks })
     }
 
     /// Waits while the archive cannot be written and the store has as many blocks as it may keep
@@ -146,7 +148,7 @@ impl Exporter {
     pub(crate) fn wait_until_written(&self, chain: &Chain) {
         let max_blocks = self.options.max_blocks;
         let mut is_logged = false;
-        let mut since = self.failing_since();
+        let mut since = lock(&self.failing_since);
         while let Some(height) = *since
             && chain.head_height() >= height.saturating_add(max_blocks)
             && !chain.is_shut_down()
@@ -165,23 +167,15 @@ impl Exporter {
         }
     }
 
-    fn status(&self) -> MutexGuard<'_, ArchiveStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failing_since(&self) -> MutexGuard<'_, Option<BlockHeight>> {
-        self.failing_since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that an export failed
     fn note_failure(&self, chain: &Chain) {
         self.failures.inc();
-        self.failing_since().get_or_insert_with(|| chain.head_height());
+        lock(&self.failing_since).get_or_insert_with(|| chain.head_height());
     }
 
     /// Notes that an export did not fail
     fn note_success(&self) {
-        if self.failing_since().take().is_some() {
+        if lock(&self.failing_since).take().is_some() {
             info!("the archive is written again");
             self.written.notify_all();
         }
@@ -201,7 +195,7 @@ impl Exporter {
             return;
         }
         let total = self.evicted_blocks.inc_by(count) + count;
-        let mut warned = self.shed_warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = lock(&self.shed_warned);
         if warned.is_none_or(|warned| warned.elapsed() >= SHED_WARNING_INTERVAL) {
             *warned = Some(Instant::now());
             let max_blocks = self.options.max_blocks;
@@ -215,7 +209,7 @@ impl Exporter {
     ///
     /// Requests that begin after this find all that is archived at these heights.
     pub(crate) fn heights(&self) -> Arc<ArchivedHeights> {
-        Arc::clone(&self.heights.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.heights))
     }
 
     /// The newest and the oldest block of each archive with its height, by which a feed is compared
@@ -262,7 +256,7 @@ impl Exporter {
     }
 
     fn export(&self, chain: &Chain, writes: bool) -> Result<bool, Error> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if !self.has_configs.load(Relaxed) {
             self.lookups.all().try_for_each(|archive| archived_configs::import(chain, archive))?;
             self.warn_of_missing(chain)?;
@@ -287,10 +281,10 @@ impl Exporter {
         if heights != *self.heights() {
             // Others may have put what was missing here.
             self.lookups.forget_misses();
-            *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
+            *lock(&self.heights) = Arc::new(heights);
         }
         // The store may forget blocks by it, so requests find their heights first.
-        *self.status() = status;
+        *lock(&self.status) = status;
         let is_complete = exported?;
         if let Some(earliest) = in_store.earliest {
             forgotten_heights::remember(chain.store(), &union.heights, earliest.height)?;
@@ -331,7 +325,7 @@ impl Exporter {
             step = exporter.handle(answer);
             if is_write {
                 // An export of a long chain takes long.
-                *self.status() = exporter.status();
+                *lock(&self.status) = exporter.status();
             }
         }
     }
@@ -408,7 +402,7 @@ impl Exporter {
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         self.lookups.register(registry);
-        let status = self.status().clone();
+        let status = lock(&self.status).clone();
         let exported = if status.is_written { status.archived_height } else { None };
         let help = "Height of the newest block that this server has archived";
         gauge(registry, "archive_exported_height", help, Some(exported.unwrap_or(0)));

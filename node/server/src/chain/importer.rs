@@ -4,7 +4,7 @@
 //! for them are woken in the order of the blocks. Other writers of blocks wait until it ends.
 
 use core::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use milepost::Error;
@@ -14,6 +14,7 @@ use milepost_feeds::ImportHost;
 use tracing::Span;
 
 use super::Chain;
+use crate::locks::lock;
 use crate::metrics::BlockStep;
 use crate::store::{StoreSnapshot, StoreWriter};
 
@@ -57,7 +58,7 @@ where
             self.writer.commit_shared(batch)?;
             self.chain.metrics.block_step(BlockStep::Commit, start.elapsed());
         }
-        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut committed = lock(&self.committed);
         for (message, summary) in &blocks {
             self.chain.block_committed(summary);
             committed(message, summary);

@@ -5,7 +5,7 @@
 //! checked, and which blocks are refused, is up to the engine.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use milepost::Error;
 use milepost::import::{
@@ -15,6 +15,7 @@ use milepost::proof::VerificationResult;
 use tracing::warn;
 
 use crate::errors::LoggedKinds;
+use crate::locks::lock;
 use crate::metrics::Metrics;
 
 /// The check of the blocks of a chain
@@ -53,7 +54,7 @@ impl BlockVerifier {
         if self.mode == VerifyMode::Off {
             return BlockImport::new(message, settings);
         }
-        let mut verifier = self.verifier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verifier = lock(&self.verifier);
         let (verification, import) = verifier.read(message, settings);
         drop(verifier);
         let Some(BlockVerification { hash, result, .. }) = verification else { return import };

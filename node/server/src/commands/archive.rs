@@ -12,7 +12,6 @@ mod repair;
 mod stats;
 
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
 use milepost::Error;
@@ -116,11 +115,6 @@ fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
 
 fn at(location: &ArchiveLocation, error: Error) -> String {
     format!("{location}: {error}")
-}
-
-/// What a mutex holds; of a thread that panicked, the work is done or not
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn init(location: &ArchiveLocation) -> Result<(), String> {

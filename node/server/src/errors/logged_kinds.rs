@@ -5,7 +5,9 @@
 //! the limit they are only counted.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::locks::lock;
 
 /// Maximum number of kinds that are logged
 const MAX_KINDS: usize = 1_000;
@@ -17,14 +19,14 @@ pub(crate) struct LoggedKinds(Mutex<HashSet<String>>);
 impl LoggedKinds {
     /// Whether what is at this path is the first of its kind, which is then logged
     pub(crate) fn insert(&self, path: &str) -> bool {
-        let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = lock(&self.0);
         kinds.len() < MAX_KINDS && kinds.insert(kind(path))
     }
 
     /// How many kinds were logged
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.0).len()
     }
 }
 

@@ -5,7 +5,7 @@
 //! waits for the next block if none matches. The index exists only while the practice chain runs.
 
 use alloc::sync::Arc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use milepost::endpoint::{RequestState, Response};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
 use crate::chain::Chain;
+use crate::locks::lock;
 
 /// The newest practice transactions, newest first
 #[derive(Default)]
@@ -37,11 +38,11 @@ pub(crate) struct DemoTransaction {
 impl DemoIndex {
     /// Replaces the transactions by the newest ones
     pub(crate) fn replace(&self, transactions: Vec<DemoTransaction>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(transactions);
+        *lock(&self.0) = Arc::new(transactions);
     }
 
     fn transactions(&self) -> Arc<Vec<DemoTransaction>> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.0))
     }
 
     /// All transactions as JSON, newest first

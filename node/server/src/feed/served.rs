@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -19,6 +19,8 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost_feeds::Finality;
 use tokio::sync::watch;
 use tokio::time;
+
+use crate::locks::lock;
 
 /// Number of heights above the newest block that can be waited for, as in the feed
 const MAX_AHEAD: u64 = 10;
@@ -86,7 +88,7 @@ impl ServedFeed {
             return;
         }
         let message = Message::new(text);
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.bytes += message.0.len();
         let block = imported.block;
         state.messages.insert(block.hash, (block.height, message));
@@ -111,7 +113,7 @@ impl ServedFeed {
 
     /// The heights of the oldest and of the newest block of a stream
     pub(crate) fn range(&self, finality: Finality) -> Option<(BlockHeight, BlockHeight)> {
-        self.state().range(finality)
+        lock(&self.state).range(finality)
     }
 
     /// What there is at a height; waits some seconds for a block that comes soon
@@ -120,7 +122,7 @@ impl ServedFeed {
         let wait = async {
             loop {
                 changes.mark_unchanged();
-                let served = self.state().at(height, finality);
+                let served = lock(&self.state).at(height, finality);
                 let is_near = |(_, last): (u64, u64)| height <= last.saturating_add(MAX_AHEAD);
                 let waits =
                     matches!(served, Served::TooHigh) && self.range(finality).is_none_or(is_near);
@@ -131,11 +133,6 @@ impl ServedFeed {
             }
         };
         time::timeout(MAX_HOLD, wait).await.unwrap_or(Served::TooHigh)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Each change of it is complete after every statement that can panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

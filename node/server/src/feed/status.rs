@@ -6,7 +6,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use milepost::storage::BlockPoint;
@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::feed::ServedFeed;
+use crate::locks::lock;
 use crate::metrics::{family, gauge, labelled};
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
@@ -179,22 +180,18 @@ impl FeedStatus {
 
     /// Notes that no upstream has the configuration of the epoch that begins with this block
     pub(crate) fn config_missing(&self, block: BlockPoint) {
-        self.missing_config().get_or_insert(block);
+        lock(&self.config_missing_since).get_or_insert(block);
     }
 
     /// Notes that the configuration of the newest epoch is stored
     pub(crate) fn config_stored(&self) {
-        *self.missing_config() = None;
+        *lock(&self.config_missing_since) = None;
     }
 
     /// The first block of the first epoch whose configuration no upstream has; `None` once that of
     /// a later epoch is stored
     pub(crate) fn config_missing_since(&self) -> Option<BlockPoint> {
-        *self.missing_config()
-    }
-
-    fn missing_config(&self) -> MutexGuard<'_, Option<BlockPoint>> {
-        self.config_missing_since.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.config_missing_since)
     }
 
     /// The age of the newest block that was taken in; `None` before the first

@@ -5,7 +5,7 @@
 //! time, show a clock that is wrong. The rest is logged for who looks closer.
 
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use milepost_feeds::{ChangeReason, Event, Finality};
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
 use crate::feed::duration_text::duration_text;
+use crate::locks::lock;
 
 /// Number of failures before the first block after which the address may be wrong
 const MAX_FIRST_FAILURES: u32 = 3;
@@ -70,8 +71,7 @@ impl FeedLog {
 
     /// Logs an event
     pub(crate) fn observe(&self, event: &Event) {
-        // Each change of the state is complete before anything can panic.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let url = |source: &usize| self.urls.get(*source).map_or("", String::as_str);
         match event {
             Event::Fetched { height, timestamp_nanos, finality, .. } => {

@@ -6,7 +6,7 @@
 
 use alloc::sync::Arc;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use milepost::Error;
 use milepost::endpoint::Engine;
@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use super::block_rows;
 use super::newest_transactions::newest_transactions;
+
+use crate::locks::lock;
 
 /// Number of transactions that are listed
 const LISTED: usize = 24;
@@ -32,7 +34,7 @@ impl RecentTransactions {
         let newest = newest_transactions(LISTED, snapshot)?;
         let blocks: Vec<_> = newest.iter().map(|(_, block)| block.hash).collect();
         let times = block_rows::times(&blocks, snapshot)?;
-        let known = self.lock().clone();
+        let known = lock(&self.0).clone();
         let mut listed = HashMap::new();
         let mut list = Vec::new();
         for ((hash, block), time) in newest.into_iter().zip(times) {
@@ -43,13 +45,8 @@ impl RecentTransactions {
             list.push(with_block(&transaction, block, time));
             listed.insert(hash, transaction);
         }
-        *self.lock() = listed;
+        *lock(&self.0) = listed;
         Ok(list.into())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<CryptoHash, Arc<Value>>> {
-        // It is replaced as a whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,9 +4,11 @@
 //! anew, page by page, than to copy a row into it. A buffer comes back when its response is sent.
 //! What is idle is bounded; beyond that buffers are freed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use hyper::body::Bytes;
+
+use crate::locks::lock;
 
 /// Length from which on a buffer is kept: allocators keep smaller ones themselves
 const MIN_LEN: usize = 256 << 10;
@@ -22,7 +24,7 @@ pub(crate) struct LargeBuffers(Mutex<Vec<Vec<u8>>>);
 impl LargeBuffers {
     /// An empty buffer, large if one is idle
     pub(crate) fn take(&self) -> Vec<u8> {
-        self.idle().pop().unwrap_or_default()
+        lock(&self.0).pop().unwrap_or_default()
     }
 
     /// What was written into a buffer; a small text leaves a large buffer to others
@@ -45,16 +47,11 @@ impl LargeBuffers {
 
     fn give_back(&self, mut buffer: Vec<u8>) {
         buffer.clear();
-        let mut idle = self.idle();
+        let mut idle = lock(&self.0);
         let bytes: usize = idle.iter().map(Vec::capacity).sum();
         if bytes + buffer.capacity() <= MAX_IDLE {
             idle.push(buffer);
         }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        // No code that can panic runs under this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,20 +84,20 @@ mod tests {
         let address = bytes.as_ptr();
         assert_eq!((bytes.len(), bytes.first()), (MIN_LEN, Some(&b'x')));
         drop(bytes.slice(1..));
-        assert_eq!(BUFFERS.idle().len(), 0);
+        assert_eq!(lock(&BUFFERS.0).len(), 0);
         drop(bytes);
         let buffer = BUFFERS.take();
         assert_eq!((buffer.as_ptr(), buffer.len(), buffer.capacity()), (address, 0, MIN_LEN));
         // A small text is not kept in a large buffer, and a small buffer is not given back.
         let small = BUFFERS.written([buffer, b"small".to_vec()].concat());
-        assert_eq!((small.capacity(), BUFFERS.idle().len()), (5, 0));
+        assert_eq!((small.capacity(), lock(&BUFFERS.0).len()), (5, 0));
         let mut buffer = Vec::with_capacity(MIN_LEN);
         buffer.extend_from_slice(b"small");
-        assert_eq!((BUFFERS.written(buffer).capacity(), BUFFERS.idle().len()), (5, 1));
+        assert_eq!((BUFFERS.written(buffer).capacity(), lock(&BUFFERS.0).len()), (5, 1));
         drop(BUFFERS.bytes(small));
         // However many there were, few are kept.
         drop((0..20).map(|_| BUFFERS.bytes(vec![0; 4 << 20])).collect::<Vec<_>>());
-        let kept: usize = BUFFERS.idle().iter().map(Vec::capacity).sum();
+        let kept: usize = lock(&BUFFERS.0).iter().map(Vec::capacity).sum();
         assert_eq!(kept, MAX_IDLE - (4 << 20) + MIN_LEN);
         assert_eq!(BUFFERS.take().capacity(), 4 << 20);
     }

@@ -6,7 +6,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use futures_util::{StreamExt as _, stream};
 use milepost::endpoint::{Response, ResponseBody};
@@ -15,6 +15,7 @@ use milepost::rpc::{RequestId, RpcError};
 use super::Upstreams;
 use super::call::Call;
 use super::pool::{Envelope, MAX_RESPONSE};
+use crate::locks::lock;
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
 use crate::request::MemoryPermit;
@@ -83,11 +84,9 @@ async fn value(
     id: &RequestId,
     kept: &Mutex<ResponseBudget>,
 ) -> Result<Arc<[u8]>, RpcError> {
-    // No code that can panic runs under this lock.
-    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
     let mut length = 0;
     let mut count = |whole: usize| {
-        lock().grow(whole - length)?;
+        lock(kept).grow(whole - length)?;
         length = whole;
         Ok(())
     };
@@ -116,7 +115,7 @@ async fn value(
                     Envelope::value(&body, id, status).map(|result| result.as_bytes().into())
                 }
                 Err(error) => {
-                    lock().shrink(length);
+                    lock(kept).shrink(length);
                     Err(unavailable(error))
                 }
             }

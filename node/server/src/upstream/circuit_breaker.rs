@@ -4,9 +4,11 @@
 //! one request goes through in each further pause until one succeeds.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::time::Instant;
+
+use crate::locks::lock;
 
 /// Failures in a row that open it: more than one request that was lost by a restart
 const MAX_FAILURES: u32 = 5;
@@ -29,7 +31,7 @@ struct State {
 impl CircuitBreaker {
     /// Whether a request may be sent now; otherwise how long none may
     pub(super) fn admit(&self) -> Result<(), Duration> {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         let Some((pause, next)) = &mut state.open else { return Ok(()) };
         let now = Instant::now();
         if now < *next {
@@ -42,17 +44,17 @@ impl CircuitBreaker {
 
     /// Whether it is open
     pub(super) fn is_open(&self) -> bool {
-        self.state().open.is_some()
+        lock(&self.0).open.is_some()
     }
 
     /// Takes in that the upstream responded
     pub(super) fn succeeded(&self) {
-        *self.state() = State::default();
+        *lock(&self.0) = State::default();
     }
 
     /// Takes in that the upstream failed, and the pause that it asks for
     pub(super) fn failed(&self, retry_after: Option<Duration>) {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         state.failures = state.failures.saturating_add(1);
         let pause = match (retry_after, state.open) {
             (Some(pause), _) => pause,
@@ -61,10 +63,6 @@ impl CircuitBreaker {
             (None, None) => PAUSE,
         };
         state.open = Some((pause, Instant::now() + pause));
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,9 +4,11 @@
 //! only once a minute: an upstream that fails now and then must not fill the log.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::time::Instant;
+
+use crate::locks::lock;
 
 /// The minimum time between two lines about faults of one kind
 const PAUSE: Duration = Duration::from_secs(60);
@@ -56,7 +58,7 @@ struct Logged {
 impl ErrorLog {
     /// Notes a fault; returns whether it is to be logged
     pub(super) fn failed(&self, fault: UpstreamErrorKind) -> bool {
-        let mut logged = self.logged();
+        let mut logged = lock(&self.0);
         let now = Instant::now();
         let new = Logged { fault, at: now, lasts: true };
         if let Some(known) = logged.iter_mut().find(|logged| logged.fault == fault) {
@@ -75,14 +77,10 @@ impl ErrorLog {
 
     /// Notes a success; returns whether the recovery is to be logged
     pub(super) fn succeeded(&self) -> bool {
-        let mut logged = self.logged();
+        let mut logged = lock(&self.0);
         let was_ill = logged.iter().any(|logged| logged.lasts);
         logged.iter_mut().for_each(|logged| logged.lasts = false);
         was_ill
-    }
-
-    fn logged(&self) -> MutexGuard<'_, Vec<Logged>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -40,6 +40,7 @@ use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
 use super::submission_response::{Meaning, SubmissionResponse};
 use super::submission_responses::{OwnChain, SubmissionResponses};
+use crate::locks::lock;
 use crate::metrics::{MethodLabel, family, gauge, labelled};
 use crate::queries::waiting::{self, Answer, WaitOptions, Waited};
 use crate::queries::{Include, Queries, height_in_chain, requests};
@@ -174,7 +175,7 @@ impl Upstreams {
         permit: BodyPermit,
     ) -> Option<watch::Receiver<Progress>> {
         let hash = signed.hash();
-        let mut running = self.submissions.running();
+        let mut running = lock(&self.submissions.running);
         if let Some(progress) = running.get(&hash) {
             return Some(progress.clone());
         }
@@ -292,17 +293,13 @@ impl Upstreams {
 }
 
 impl Submissions {
-    fn running(&self) -> MutexGuard<'_, HashMap<CryptoHash, watch::Receiver<Progress>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn ended(&self, end: End) {
         self.ends[end as usize].inc();
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Transactions that are being sent to upstreams";
-        gauge(registry, "submissions_running", help, Some(self.running().len()));
+        gauge(registry, "submissions_running", help, Some(lock(&self.running).len()));
         let help = "Transactions that were submitted, by what came of them";
         family(registry, "submissions", help, labelled("end", ENDS, &self.ends));
     }
@@ -316,7 +313,7 @@ struct Running<'upstreams> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.upstreams.submissions.running().remove(&self.hash);
+        lock(&self.upstreams.submissions.running).remove(&self.hash);
     }
 }
 

@@ -24,13 +24,14 @@ use tokio::runtime::Handle;
 use tracing::error_span;
 
 use super::repair::RepairedArchive;
-use super::{at, lasting, lock, refuse_missing};
+use super::{at, lasting, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Lookups, SharedArchive};
 use crate::chain::{Chain, Exporter};
 use crate::cli::value_parsers;
 use crate::cli::{FeedArgs, FeedSourceArgs};
 use crate::feed::{self, HeightRange};
 use crate::follow::{FeedSources, Follow};
+use crate::locks::lock;
 use crate::log::print_line;
 use crate::serve;
 use crate::store::{Store, StoreLocation};

@@ -16,8 +16,8 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
-use super::lock;
 use crate::archive::{SharedArchive, read_each};
+use crate::locks::lock;
 
 /// An archive whose rows are replaced by those that are put
 pub(super) struct RepairedArchive {
