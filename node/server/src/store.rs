@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::{fs, thread};
 
-use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
@@ -149,24 +149,16 @@ impl Store {
 
     /// Write access to the rows of blocks; waits for others who write them
     pub(crate) fn block_writer(&self) -> StoreWriter<'_> {
-        self.writer(&self.block_writer)
+        StoreWriter { store: self, _lock: lock(&self.block_writer) }
     }
 
     /// Write access to the rows of configurations; waits for others who write them
     pub(crate) fn config_writer(&self) -> StoreWriter<'_> {
-        self.writer(&self.config_writer)
-    }
-
-    fn writer<'store>(&'store self, writer: &'store Mutex<()>) -> StoreWriter<'store> {
-        let backend = match &self.backend {
-            Backend::Memory(rows) => WriterBackend::Memory(rows),
-            Backend::File(storage, _) => WriterBackend::File(storage.clone()),
-        };
-        StoreWriter { backend, store: self, _lock: lock(writer) }
+        StoreWriter { store: self, _lock: lock(&self.config_writer) }
     }
 }
 
-/// The rows between two commits
+/// The rows of a store, of one state unless they are the newest
 pub(crate) enum StoreSnapshot<'store> {
     /// In memory; commits wait until this is dropped
     Memory(RwLockReadGuard<'store, MemoryStorage>),
@@ -174,15 +166,31 @@ pub(crate) enum StoreSnapshot<'store> {
     File(Box<RedbSnapshot>),
     /// In a file that cannot be read: every read returns this error
     Failed(Error),
+    /// Of the newest state at each read, so that no commit waits
+    Newest(&'store Store),
+}
+
+impl StoreSnapshot<'_> {
+    fn read<T>(&self, read: impl FnOnce(&dyn Snapshot) -> Result<T, Error>) -> Result<T, Error> {
+        match self {
+            Self::Memory(rows) => read(&**rows),
+            Self::File(rows) => read(&**rows),
+            Self::Failed(error) => Err(error.clone()),
+            Self::Newest(store) => Store::snapshot(store).read(read),
+        }
+    }
 }
 
 impl Snapshot for StoreSnapshot<'_> {
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+    fn isolation(&self) -> Isolation {
         match self {
-            Self::Memory(rows) => rows.get(key),
-            Self::File(rows) => rows.get(key),
-            Self::Failed(error) => Err(error.clone()),
+            Self::Newest(_) => Isolation::ReadCommitted,
+            _ => Isolation::Snapshot,
         }
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        self.read(|rows| rows.get(key))
     }
 
     fn get_with(
@@ -190,42 +198,28 @@ impl Snapshot for StoreSnapshot<'_> {
         key: &Key,
         reader: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Memory(rows) => rows.get_with(key, reader),
-            Self::File(rows) => rows.get_with(key, reader),
-            Self::Failed(error) => Err(error.clone()),
-        }
+        self.read(|rows| rows.get_with(key, reader))
     }
 
     fn get_many(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match self {
-            Self::Memory(rows) => rows.get_many(keys, found),
-            Self::File(rows) => rows.get_many(keys, found),
-            Self::Failed(error) => Err(error.clone()),
-        }
+        self.read(|rows| rows.get_many(keys, found))
     }
 }
 
 /// Exclusive write access to the rows of blocks, or to those of configurations
 pub(crate) struct StoreWriter<'store> {
-    backend: WriterBackend<'store>,
     store: &'store Store,
     _lock: MutexGuard<'store, ()>,
-}
-
-enum WriterBackend<'store> {
-    Memory(&'store RwLock<MemoryStorage>),
-    File(RedbStorage),
 }
 
 impl StoreWriter<'_> {
     /// Commits a batch while another thread of the same writer may read
     pub(crate) fn commit_shared(&self, batch: Batch) -> Result<(), Error> {
-        match &self.backend {
-            WriterBackend::Memory(rows) => {
+        match &self.store.backend {
+            Backend::Memory(rows) => {
                 rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
             }
-            WriterBackend::File(rows) => self.commit_to_file(rows, &batch).map_err(|error| {
+            Backend::File(rows, _) => self.commit_to_file(rows, &batch).map_err(|error| {
                 let path = rows.path().display();
                 Error::new(error.kind(), format_args!("commit to {path}: {}", error.detail()))
                     .with_source(error)
@@ -287,10 +281,10 @@ impl<'store> Storage for StoreWriter<'store> {
         'store: 'a;
 
     fn snapshot(&self) -> Result<StoreSnapshot<'_>, Error> {
-        Ok(match &self.backend {
-            WriterBackend::Memory(rows) => StoreSnapshot::Memory(read_lock(rows)),
-            WriterBackend::File(storage) => StoreSnapshot::File(Box::new(storage.snapshot()?)),
-        })
+        match self.store.snapshot() {
+            StoreSnapshot::Failed(error) => Err(error),
+            snapshot => Ok(snapshot),
+        }
     }
 
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {

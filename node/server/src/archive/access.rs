@@ -9,56 +9,14 @@ use core::net::IpAddr;
 
 use milepost::archive::{Archive, WithArchive};
 use milepost::endpoint::{RequestQuery, RequestState};
-use milepost::storage::{Isolation, Key, Query as _, Row, Snapshot, Step, Table};
+use milepost::storage::{Key, Query as _, Row, Snapshot as _, Step, Table};
 use milepost::{Error, ErrorKind};
 
 use super::Lookups;
 use crate::store::{Store, StoreSnapshot};
 
 /// The rows of the store, and those of the archive if there is one
-pub(crate) type QuerySnapshot<'store> = WithArchive<StoreRows<'store>, ArchiveAccess<'store>>;
-
-/// The rows of the store
-pub(crate) enum StoreRows<'store> {
-    /// Of one state
-    Snapshot(StoreSnapshot<'store>),
-    /// Of the newest state at each read
-    Newest(&'store Store),
-}
-
-impl Snapshot for StoreRows<'_> {
-    fn isolation(&self) -> Isolation {
-        match self {
-            Self::Snapshot(_) => Isolation::Snapshot,
-            Self::Newest(_) => Isolation::ReadCommitted,
-        }
-    }
-
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.get(key),
-            Self::Newest(store) => store.snapshot().get(key),
-        }
-    }
-
-    fn get_with(
-        &self,
-        key: &Key,
-        reader: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.get_with(key, reader),
-            Self::Newest(store) => store.snapshot().get_with(key, reader),
-        }
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.get_many(keys, rows),
-            Self::Newest(store) => store.snapshot().get_many(keys, rows),
-        }
-    }
-}
+pub(crate) type QuerySnapshot<'store> = WithArchive<StoreSnapshot<'store>, ArchiveAccess<'store>>;
 
 /// The rows of the archive, or that they cannot be read on this thread
 pub(crate) struct ArchiveAccess<'store> {
@@ -125,7 +83,7 @@ fn unsupported(detail: &str) -> Error {
 /// The rows for a query on a thread that may not wait for the archive
 pub(crate) fn without_archive(store: &Store) -> QuerySnapshot<'_> {
     let archive = ArchiveAccess { lookups: None, state: Cell::default() };
-    WithArchive { snapshot: StoreRows::Snapshot(store.snapshot()), archive }
+    WithArchive { snapshot: store.snapshot(), archive }
 }
 
 /// The rows for a query on a thread that may block
@@ -135,7 +93,7 @@ pub(crate) fn with_archive<'store>(
     client: IpAddr,
 ) -> QuerySnapshot<'store> {
     let archive = ArchiveAccess { lookups: Some((lookups, client)), state: Cell::default() };
-    WithArchive { snapshot: StoreRows::Newest(store), archive }
+    WithArchive { snapshot: StoreSnapshot::Newest(store), archive }
 }
 
 /// Runs the query of a request; suspended before it reads the archive unless it `may_block`
