@@ -90,7 +90,7 @@ use crate::feed::{DemoIndex, FeedStatus};
 use crate::queries::Queries;
 use crate::request::MemoryBudget;
 use crate::upstream::Upstreams;
-use client::{Client, CountedConnection};
+use client::Client;
 use discovery::Documents;
 use read_turns::ReadTurns;
 use respond::HttpContext;
@@ -214,9 +214,9 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, address)) => {
-                let counted = CountedConnection::new(Arc::clone(&queries.chain));
                 // Held by what the connection is upgraded to, too.
-                let client = Client::new(address, permit, &context.memory, Some(counted));
+                let open = &queries.chain.metrics.connections;
+                let client = Client::new(address, permit, &context.memory, open);
                 start(stream, Arc::new(client), first_turn);
             }
             Err(error) => handle_accept_error(&error, &mut last_failure).await,

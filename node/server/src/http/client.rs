@@ -3,13 +3,12 @@
 //! An address is that of the connection: behind a proxy all clients have that of the proxy. An IPv6
 //! address counts with all of its /64, which is what one customer has.
 
-use alloc::sync::Arc;
-use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
+use core::sync::atomic::AtomicU64;
 
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::chain::Chain;
 use crate::request::MemoryBudget;
 
 /// The address that counts for this one
@@ -29,7 +28,8 @@ pub(super) struct Client {
     network: IpAddr,
     _permit: Option<OwnedSemaphorePermit>,
     memory: MemoryBudget,
-    _counted: Option<CountedConnection>,
+    /// The open connections of the server, of which it is one
+    connections: Gauge<u64, AtomicU64>,
 }
 
 impl Client {
@@ -37,10 +37,11 @@ impl Client {
         address: IpAddr,
         permit: Option<OwnedSemaphorePermit>,
         memory: &MemoryBudget,
-        counted: Option<CountedConnection>,
+        connections: &Gauge<u64, AtomicU64>,
     ) -> Self {
+        connections.inc();
         let (network, memory) = (network_of(address), memory.of_connection());
-        Self { network, _permit: permit, memory, _counted: counted }
+        Self { network, _permit: permit, memory, connections: connections.clone() }
     }
 
     /// The memory of which its bodies and requests count
@@ -54,25 +55,9 @@ impl Client {
     }
 }
 
-/// Counts a connection in the metrics until it is dropped
-pub(super) struct CountedConnection(Arc<Chain>);
-
-impl CountedConnection {
-    pub(super) fn new(chain: Arc<Chain>) -> Self {
-        chain.metrics.connections.inc();
-        Self(chain)
-    }
-}
-
-impl Drop for CountedConnection {
+impl Drop for Client {
     fn drop(&mut self) {
-        self.0.metrics.connections.dec();
-    }
-}
-
-impl fmt::Debug for CountedConnection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CountedConnection").finish_non_exhaustive()
+        self.connections.dec();
     }
 }
 

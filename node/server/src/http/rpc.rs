@@ -102,20 +102,16 @@ impl RpcRequest {
             }
             Err(text) => (None, Some(Box::new(HttpError::new(StatusCode::BAD_REQUEST, text)))),
         };
-        let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
-        let accepts_gzip = compression::accepts_gzip(headers);
-        let body = request.into_body();
-        let client = Arc::clone(client);
         Self {
-            body,
             url_method,
             error,
-            expects_continue,
+            expects_continue: headers.contains_key(EXPECT),
             origin,
-            accepts_gzip,
-            wait,
+            accepts_gzip: compression::accepts_gzip(headers),
+            wait: prefer::wait(headers),
             min_height,
-            client,
+            client: Arc::clone(client),
+            body: request.into_body(),
         }
     }
 }
@@ -124,39 +120,33 @@ impl RpcRequest {
 pub(super) async fn respond(
     context: &HttpContext,
     request_context: &RequestContext,
-    request: RpcRequest,
+    mut request: RpcRequest,
 ) -> HttpResponse {
-    let RpcRequest {
-        mut body,
-        url_method,
-        error,
-        expects_continue,
-        origin,
-        accepts_gzip,
-        wait,
-        min_height,
-        client,
-    } = request;
-    let memory = client.memory();
+    let memory = request.client.memory();
     let limit = context.options.body_limit;
-    let accepted = error.as_ref().and_then(|error| error.accepted.clone());
-    let wait = wait.map(|wait| wait.min(context.options.max_wait));
-    let mut response = match error {
+    let accepted = request.error.as_ref().and_then(|error| error.accepted.clone());
+    let wait = request.wait.map(|wait| wait.min(context.options.max_wait));
+    let (expects_continue, url_method) = (request.expects_continue, request.url_method);
+    let mut response = match request.error {
         Some(error) => {
             if !expects_continue {
-                Box::pin(request_body::discard(&mut body, limit)).await;
+                Box::pin(request_body::discard(&mut request.body, limit)).await;
             }
             rejected(context, &error)
         }
-        None => match read(memory, body, expects_continue, url_method.as_deref(), limit).await {
-            Ok((body, _method)) => {
-                let response =
-                    run(context, request_context, body, url_method, wait, min_height).await;
-                let counted = counted(memory, response);
-                counted.unwrap_or_else(|error| rejected(context, &error))
+        None => {
+            let body = read(memory, request.body, expects_continue, url_method.as_deref(), limit);
+            match body.await {
+                Ok((body, _method)) => {
+                    let min_height = request.min_height;
+                    let response =
+                        run(context, request_context, body, url_method, wait, min_height).await;
+                    let counted = counted(memory, response);
+                    counted.unwrap_or_else(|error| rejected(context, &error))
+                }
+                Err(error) => rejected(context, &error),
             }
-            Err(error) => rejected(context, &error),
-        },
+        }
     };
     // In this order, because most responses have no headers of their own.
     let own = mem::replace(response.headers_mut(), context.rpc_headers.clone());
@@ -164,10 +154,10 @@ pub(super) async fn respond(
     if let Some((name, value)) = accepted {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    if let Some(origin) = origin {
+    if let Some(origin) = request.origin {
         context.options.cors.add_headers(Some(&origin), response.headers_mut());
     }
-    if compression::is_offered(&mut response) && accepts_gzip {
+    if compression::is_offered(&mut response) && request.accepts_gzip {
         // Boxed, because most responses are short.
         response = Box::pin(compression::compressed(response, memory)).await;
     }
