@@ -171,18 +171,10 @@ pub(crate) async fn complete(
         RequestState::Ready(body) => Answer::new(label, body),
         // Boxed, so that requests which do not wait have a smaller future.
         RequestState::Pending(pending) => {
-            let waited = Box::pin(wait(queries, pending, options)).await;
-            let Waited { response, retry_after } = waited;
-            Answer { retry_after, ..Answer::new(label, ResponseBody::Contiguous(response)) }
+            let Read { output, retry_after } = Box::pin(wait(queries, pending, options)).await;
+            Answer { retry_after, ..Answer::new(label, ResponseBody::Contiguous(output)) }
         }
     }
-}
-
-/// How a wait ended
-pub(crate) struct Waited {
-    pub(crate) response: Response,
-    /// When to try again, if the archive failed
-    pub(crate) retry_after: Option<Duration>,
 }
 
 /// An error of the server, which a retry may not meet
@@ -195,12 +187,12 @@ pub(crate) async fn wait(
     queries: &Arc<Queries>,
     pending: PendingRequest,
     options: WaitOptions<'_>,
-) -> Waited {
+) -> Read<Response> {
     let (mut entry, mut woken) = Entry::new(&queries.chain, pending, options);
     loop {
         // The sender is dropped unused only with the entry, which is still there.
         let Ok(Wakeup { evaluation, commit }) = woken.await else {
-            return Waited { response: panic_response(), retry_after: None };
+            return Read { output: panic_response(), retry_after: None };
         };
         let end_reason = evaluation.end_reason();
         let Read { output, retry_after } =
@@ -211,7 +203,7 @@ pub(crate) async fn wait(
                 if let Some(commit) = commit {
                     commit.answered();
                 }
-                return Waited { response, retry_after };
+                return Read { output: response, retry_after };
             }
             RequestState::Pending(pending) => woken = entry.wait_again(pending),
         }

@@ -22,7 +22,7 @@ use milepost::views::{
 use super::Upstreams;
 use super::call;
 use super::error_log::UpstreamErrorKind;
-use super::pool::Envelope;
+use super::pool::{Envelope, Topic};
 use crate::metrics::MethodLabel;
 use crate::queries::waiting::{self, Answer, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
@@ -153,10 +153,10 @@ async fn final_result(
         };
         match checked {
             Ok(result) => {
-                pool.note_history(index, None);
+                pool.note(index, Topic::History, None);
                 return result;
             }
-            Err((kind, detail)) => pool.note_history(index, Some((kind, &detail))),
+            Err((kind, detail)) => pool.note(index, Topic::History, Some((kind, &detail))),
         }
     }
     None

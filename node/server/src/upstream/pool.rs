@@ -50,12 +50,20 @@ pub(super) struct Pool {
 struct UpstreamNode {
     client: RpcClient,
     breaker: CircuitBreaker,
-    faults: ErrorLog,
-    /// Those of its replies to submitted transactions
-    submission_faults: ErrorLog,
-    /// Those of its results about old transactions
-    history_faults: ErrorLog,
+    /// By [`Topic`]
+    faults: [ErrorLog; 3],
     results: [Counter; RESULTS.len()],
+}
+
+/// The responses of an upstream whose faults are logged apart
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Topic {
+    /// All of them
+    All,
+    /// Replies to submitted transactions
+    Submission,
+    /// Results of old transactions
+    History,
 }
 
 /// A response of an upstream
@@ -168,9 +176,7 @@ impl Pool {
         let node = |client| UpstreamNode {
             client,
             breaker: CircuitBreaker::default(),
-            faults: ErrorLog::default(),
-            submission_faults: ErrorLog::default(),
-            history_faults: ErrorLog::default(),
+            faults: Default::default(),
             results: Default::default(),
         };
         Self { nodes: clients.into_iter().map(node).collect(), timeout }
@@ -233,7 +239,6 @@ impl Pool {
             Err(UpstreamError { fault: UpstreamErrorKind::Silence, detail, retry_after: None })
         });
         let exchange = exchange
-            .map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
             .inspect(|_| node.breaker.succeeded())
             .inspect_err(|error| node.breaker.failed(error.retry_after));
         let result = exchange.as_ref().map_or_else(|error| result_of(error.fault), |_| RESPONSE);
@@ -241,45 +246,41 @@ impl Pool {
         let fault = match &exchange {
             // An error of JSON-RPC, which is passed on.
             Ok(response) if response.status == 500 => {
-                Some((UpstreamErrorKind::Status(500), name("HTTP 500")))
+                Some((UpstreamErrorKind::Status(500), "HTTP 500"))
             }
             Ok(_) => None,
-            Err(error) => Some((error.fault, error.detail.clone())),
+            Err(error) => Some((error.fault, error.detail.as_str())),
         };
-        match fault {
-            Some((fault, detail)) if node.faults.failed(fault) => warn!("{detail}"),
-            None if node.faults.succeeded() => info!("{}", name("answers again")),
-            _ => {}
-        }
-        exchange
+        self.note(index, Topic::All, fault);
+        exchange.map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
     }
 
-    /// Logs that a reply of an upstream to a submitted transaction does not count, or does again
-    pub(super) fn note_submission(&self, index: usize, fault: Option<(UpstreamErrorKind, &str)>) {
+    /// Logs a fault of an upstream, or that there is none any more
+    pub(super) fn note(
+        &self,
+        index: usize,
+        topic: Topic,
+        fault: Option<(UpstreamErrorKind, &str)>,
+    ) {
         let Some(node) = self.nodes.get(index) else { return };
-        let number = index + 1;
+        let (number, faults) = (index + 1, &node.faults[topic as usize]);
         match fault {
-            Some((fault, text)) if node.submission_faults.failed(fault) => {
-                warn!("upstream {number}: its reply to a transaction does not count: {text}");
-            }
-            None if node.submission_faults.succeeded() => {
-                info!("upstream {number}: takes transactions again");
-            }
-            _ => {}
-        }
-    }
-
-    /// Logs that a result of an upstream about an old transaction does not count, or does again
-    pub(super) fn note_history(&self, index: usize, fault: Option<(UpstreamErrorKind, &str)>) {
-        let Some(node) = self.nodes.get(index) else { return };
-        let number = index + 1;
-        match fault {
-            Some((fault, text)) if node.history_faults.failed(fault) => {
-                warn!("upstream {number}: its result of an old transaction does not count: {text}");
-            }
-            None if node.history_faults.succeeded() => {
-                info!("upstream {number}: its results of old transactions count again");
-            }
+            Some((fault, text)) if faults.failed(fault) => match topic {
+                Topic::All => warn!("upstream {number}: {text}"),
+                Topic::Submission => {
+                    warn!("upstream {number}: its reply to a transaction does not count: {text}");
+                }
+                Topic::History => warn!(
+                    "upstream {number}: its result of an old transaction does not count: {text}"
+                ),
+            },
+            None if faults.succeeded() => match topic {
+                Topic::All => info!("upstream {number}: answers again"),
+                Topic::Submission => info!("upstream {number}: takes transactions again"),
+                Topic::History => {
+                    info!("upstream {number}: its results of old transactions count again");
+                }
+            },
             _ => {}
         }
     }

@@ -37,13 +37,13 @@ use super::Upstreams;
 use super::call::{self, Call, unavailable};
 use super::error_log::UpstreamErrorKind;
 use super::methods::Submit;
-use super::pool::{Envelope, UpstreamError};
+use super::pool::{Envelope, Topic, UpstreamError};
 use super::submission_response::{Meaning, SubmissionResponse};
 use super::submission_responses::{OwnChain, SubmissionResponses};
 use crate::locks::lock;
 use crate::metrics::{MethodLabel, family, gauge, labelled};
-use crate::queries::waiting::{self, Answer, WaitOptions, Waited};
-use crate::queries::{Include, Queries, height_in_chain, requests};
+use crate::queries::waiting::{self, Answer, WaitOptions};
+use crate::queries::{Include, Queries, Read, height_in_chain, requests};
 use crate::request::{BodyPermit, RequestContext};
 
 /// Maximum number of transactions that are sent at a time, each of up to 1.5 MiB
@@ -148,7 +148,7 @@ impl Upstreams {
             let state = RequestState::Pending(pending);
             return waiting::complete(queries, label, state, options).await;
         };
-        let Waited { response, retry_after } = tokio::select! {
+        let Read { output: response, retry_after } = tokio::select! {
             biased;
             waited = waiting::wait(queries, pending, options) => waited,
             error = verdict(&mut progress) => return refused(&id, &error),
@@ -243,7 +243,11 @@ impl Upstreams {
             }
             for index in replies.refusing_base().filter(|_| own.has_recent_base) {
                 let text = "INVALID_TRANSACTION Expired, with a base block that is recent here";
-                self.pool.note_submission(index, Some((UpstreamErrorKind::Contradicted, text)));
+                self.pool.note(
+                    index,
+                    Topic::Submission,
+                    Some((UpstreamErrorKind::Contradicted, text)),
+                );
             }
             if let Some(refusal) = replies.refusal(now, own) {
                 if is_in_a_block(queries, context.network, signed.hash()).await {
@@ -282,9 +286,13 @@ impl Upstreams {
             SubmissionResponse::of_error(error.get())
         });
         match reply.meaning {
-            Meaning::Accepted => self.pool.note_submission(index, None),
+            Meaning::Accepted => self.pool.note(index, Topic::Submission, None),
             Meaning::Ill => {
-                self.pool.note_submission(index, Some((UpstreamErrorKind::NoAnswer, &reply.text)));
+                self.pool.note(
+                    index,
+                    Topic::Submission,
+                    Some((UpstreamErrorKind::NoAnswer, &reply.text)),
+                );
             }
             Meaning::Rejected(_) | Meaning::Busy => {}
         }
@@ -447,7 +455,7 @@ async fn wait(queries: &Arc<Queries>, context: &RequestContext, signed: EncodedT
                 timeout: Some(MAX_TIME),
                 is_request: false,
             };
-            waiting::wait(queries, pending, options).await.response
+            waiting::wait(queries, pending, options).await.output
         }
     };
     match response.outcomes.errors().next() {
