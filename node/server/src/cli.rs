@@ -19,6 +19,7 @@ pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
 use crate::store::StoreLocation;
+use value_parsers::either;
 
 /// Headings of the options
 const BLOCKS: &str = "Blocks";
@@ -90,7 +91,10 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "wait|immediate",
         default_value = "wait",
-        value_parser = value_parsers::unknown_transaction
+        value_parser = either(
+            ("wait", UnknownTransaction::Wait),
+            ("immediate", UnknownTransaction::Immediate)
+        )
     )]
     #[arg(help_heading = REQUESTS)]
     pub(crate) unknown: UnknownTransaction,
@@ -98,6 +102,7 @@ pub(crate) struct ServeArgs {
     ///
     /// Those of a `node`, or `always-200`.
     #[arg(long, value_name = "node|always-200", default_value = "node")]
+    #[arg(value_parser = either(("node", StatusMode::Node), ("always-200", StatusMode::Always200)))]
     #[arg(help_heading = HTTP)]
     pub(crate) http_status: StatusMode,
     /// Adds the cause and the last status to a TIMEOUT_ERROR
@@ -174,6 +179,7 @@ pub(crate) struct CommonArgs {
     /// With `json` each line is an object, and lines about a request have its `x-request-id` and
     /// `traceparent`.
     #[arg(long, global = true, value_name = "text|json", default_value = "text")]
+    #[arg(value_parser = either(("text", LogFormat::Text), ("json", LogFormat::Json)))]
     pub(crate) log_format: LogFormat,
 }
 

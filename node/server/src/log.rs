@@ -54,18 +54,6 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-impl FromStr for LogFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err(format!("`{text}` is neither text nor json")),
-        }
-    }
-}
-
 /// The prefix of our own crates as targets of `tracing`
 const OWN_CRATES: &str = "milepost";
 

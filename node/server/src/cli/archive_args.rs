@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::STORE;
 use crate::archive::{ArchiveLocation, ArchiveOptions};
-use crate::cli::value_parsers::{self, KeptHeights};
+use crate::cli::value_parsers::{self, KeptHeights, either};
 
 /// Maximum number of blocks that a store keeps while its archive does not have them, by default
 pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
@@ -34,7 +34,7 @@ pub(crate) struct ArchiveArgs {
     /// Whether final blocks are archived [default: on]
     ///
     /// `off` is for a server beside others that archive.
-    #[arg(long, value_name = "on|off", value_parser = value_parsers::switch)]
+    #[arg(long, value_name = "on|off", value_parser = either(("on", true), ("off", false)))]
     pub(crate) archive_write: Option<bool>,
     /// Maximum number of blocks kept for the archive [default: 50000]
     ///

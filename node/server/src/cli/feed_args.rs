@@ -11,7 +11,7 @@ use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost_feeds::Start;
 
 use super::{BLOCKS, FEED, STORE};
-use crate::cli::value_parsers::{self, FeedName};
+use crate::cli::value_parsers::{self, FeedName, either};
 use crate::upstream::Upstream;
 
 /// Tokens, limits and nodes of live feeds
@@ -122,7 +122,8 @@ pub(crate) struct FeedArgs {
     /// As the `headers` of later blocks declare, or `all` at once, in a feed of final blocks only.
     /// `all` also makes the stored blocks final. By default it is the rule by which the store was
     /// filled, and `headers` for an empty store or with `--follow`.
-    #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
+    #[arg(long, value_name = "headers|all")]
+    #[arg(value_parser = either(("headers", FinalityRule::Headers), ("all", FinalityRule::All)))]
     pub(crate) finality: Option<FinalityRule>,
     /// Blocks that are kept [default: everything]
     ///

@@ -8,8 +8,7 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use milepost::config::TrackedShards;
-use milepost::endpoint::UnknownTransaction;
-use milepost::import::{FinalityRule, Retention};
+use milepost::import::Retention;
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::feed::{PRACTICE, PRACTICE_SEED};
@@ -101,30 +100,15 @@ pub(crate) fn kept_heights(text: &str) -> Result<KeptHeights, String> {
     number.map(KeptHeights::Newest).ok_or_else(error)
 }
 
-/// Parses when a block counts as final: `headers`, or `all` for feeds of final blocks only
-pub(crate) fn finality(text: &str) -> Result<FinalityRule, String> {
-    match text {
-        "headers" => Ok(FinalityRule::Headers),
-        "all" => Ok(FinalityRule::All),
-        _ => Err(format!("`{text}` is neither headers nor all")),
-    }
-}
-
-/// Parses how a request for an unknown transaction is answered: `wait` or `immediate`
-pub(crate) fn unknown_transaction(text: &str) -> Result<UnknownTransaction, String> {
-    match text {
-        "wait" => Ok(UnknownTransaction::Wait),
-        "immediate" => Ok(UnknownTransaction::Immediate),
-        _ => Err(format!("`{text}` is neither wait nor immediate")),
-    }
-}
-
-/// Parses `on` or `off`
-pub(crate) fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("`{text}` is neither on nor off")),
+/// A parser of two words, each of which names a value
+pub(crate) const fn either<T: Copy>(
+    one: (&'static str, T),
+    other: (&'static str, T),
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| match text {
+        _ if text == one.0 => Ok(one.1),
+        _ if text == other.0 => Ok(other.1),
+        _ => Err(format!("`{text}` is neither {} nor {}", one.0, other.0)),
     }
 }
 
@@ -203,8 +187,8 @@ mod tests {
         for text in ["", "none", "blocks", "blocks:", "blocks:0", "days:3", "epochs:-1"] {
             assert!(retention(text).is_err(), "{text}");
         }
+        let switch = either(("on", true), ("off", false));
         assert!(switch("yes").is_err() && switch("on") == Ok(true) && switch("off") == Ok(false));
-        assert!(finality("final").is_err());
         assert!(start("-1").is_err() && start("latest").is_err());
     }
 }

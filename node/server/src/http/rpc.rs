@@ -9,7 +9,6 @@ use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core::mem;
-use core::str::FromStr;
 use core::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -53,18 +52,6 @@ impl StatusMode {
         match self {
             Self::Always200 => StatusCode::OK,
             Self::Node => StatusCode::from_u16(kind.http_status()).unwrap_or_default(),
-        }
-    }
-}
-
-impl FromStr for StatusMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "node" => Ok(Self::Node),
-            "always-200" => Ok(Self::Always200),
-            _ => Err(format!("`{text}` is neither node nor always-200")),
         }
     }
 }
