@@ -26,7 +26,7 @@ use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
 use serde_json::Value;
 use tokio::task;
 
-pub(crate) use block_rows::height_in_chain;
+pub(crate) use block_rows::{HeightAndTime, height_in_chain};
 pub(crate) use compact_status::Include;
 pub(crate) use receipt_origin::FoundReceipt;
 pub(crate) use requests::ParsedRequest;
@@ -67,26 +67,16 @@ impl Queries {
         self.run_result(false, query).await
     }
 
-    /// The heights of these blocks for a client of this network; `None` for unknown ones
+    /// The heights and times of these blocks for a client of this network; `None` for unknown ones
     pub(crate) async fn heights(
         self: &Arc<Self>,
         client: IpAddr,
         hashes: Vec<CryptoHash>,
-    ) -> Result<Vec<Option<BlockHeight>>, QueryError> {
+    ) -> Result<Vec<Option<HeightAndTime>>, QueryError> {
         let query = move |queries: &Self, snapshot: &QuerySnapshot<'_>| {
             block_rows::heights(&hashes, queries.chain.engine().settings().archive, snapshot)
         };
         self.read_result(false, client, query).await
-    }
-
-    /// The times of these blocks in nanoseconds since 1970; `None` where it is not known
-    pub(crate) async fn block_times(
-        self: &Arc<Self>,
-        hashes: Vec<CryptoHash>,
-    ) -> Result<Vec<Option<u64>>, QueryError> {
-        let query =
-            move |queries: &Self| block_rows::times(&hashes, &queries.chain.store().snapshot());
-        self.run_result(false, query).await
     }
 
     /// The newest transactions in blocks as JSON, newest first

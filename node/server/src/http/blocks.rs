@@ -8,13 +8,12 @@ use alloc::sync::Arc;
 use core::net::IpAddr;
 
 use hyper::StatusCode;
-use milepost::primitives::{BlockHeight, CryptoHash};
-use serde_json::{Map, Value, json};
+use milepost::primitives::CryptoHash;
+use serde_json::{Value, json};
 
 use super::query_string::QueryString;
 use super::response::{HttpResponse, json_value, query_failed, rejected};
-use crate::errors::QueryError;
-use crate::queries::Queries;
+use crate::queries::{HeightAndTime, Queries};
 
 /// Maximum number of hashes per request: each is a read of the store
 pub(super) const MAX_HASHES: usize = 100;
@@ -40,34 +39,21 @@ pub(super) async fn heights(
         }
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
-    match read(queries, client, hashes, has_times).await {
-        Ok(blocks) => {
-            let blocks = Value::Object(Map::from_iter(names.into_iter().zip(blocks)));
-            json_value(StatusCode::OK, &blocks)
-        }
-        Err(error) => query_failed(&error),
-    }
-}
-
-async fn read(
-    queries: &Arc<Queries>,
-    client: IpAddr,
-    hashes: Vec<CryptoHash>,
-    has_times: bool,
-) -> Result<Vec<Value>, QueryError> {
-    if !has_times {
-        return Ok(queries.heights(client, hashes).await?.into_iter().map(Value::from).collect());
-    }
-    let times = queries.block_times(hashes.clone()).await?;
-    let heights = queries.heights(client, hashes).await?;
-    let block = |(height, time): (Option<BlockHeight>, Option<u64>)| match height {
-        Some(height) => {
+    let block = |block: Option<HeightAndTime>| match block {
+        None => Value::Null,
+        Some((height, _)) if !has_times => height.into(),
+        Some((height, time)) => {
             let time = time.map(|time| time.to_string());
             json!({ "height": height, "timestamp_nanosec": time })
         }
-        None => Value::Null,
     };
-    Ok(heights.into_iter().zip(times).map(block).collect())
+    match queries.heights(client, hashes).await {
+        Ok(blocks) => {
+            let blocks = names.into_iter().zip(blocks.into_iter().map(block));
+            json_value(StatusCode::OK, &Value::Object(blocks.collect()))
+        }
+        Err(error) => query_failed(&error),
+    }
 }
 
 fn parse(list: &str) -> Result<Vec<CryptoHash>, String> {

@@ -6,7 +6,11 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::rows::{BlockRecord, ChainRecord};
 use milepost::storage::{Key, Row, Snapshot, Table};
 
-/// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
+/// The height of a block, and its time in nanoseconds since 1970; the time is `None` for a block
+/// that is archived, or was imported without a check against its hash
+pub(crate) type HeightAndTime = (BlockHeight, Option<u64>);
+
+/// The height and the time of each of these blocks, on any fork, in one read; `None` if unknown
 ///
 /// Those that the store does not know are looked up in the archive, unless `lookup` is `Never`, in
 /// a second read.
@@ -18,41 +22,31 @@ pub(crate) fn heights(
     hashes: &[CryptoHash],
     lookup: ArchiveLookup,
     snapshot: &impl Snapshot,
-) -> Result<Vec<Option<BlockHeight>>, Error> {
-    let rows = blocks(hashes, snapshot)?;
-    let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
-    let heights = rows.iter().map(|row| row.as_ref().map(height).transpose());
-    let mut heights = heights.collect::<Result<Vec<_>, _>>()?;
-    let unknown = heights.iter_mut().zip(hashes).filter(|(height, _)| height.is_none());
-    let (unknown, keys): (Vec<_>, Vec<_>) =
-        unknown.map(|(height, hash)| (height, ArchivedBlock::key(*hash))).unzip();
-    if keys.is_empty() || lookup == ArchiveLookup::Never {
-        return Ok(heights);
-    }
+) -> Result<Vec<Option<HeightAndTime>>, Error> {
+    let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
     let mut rows = Vec::new();
     snapshot.get_many(&keys, &mut rows)?;
-    for (height, row) in unknown.into_iter().zip(&rows) {
-        *height = row.as_deref().map(ArchivedBlock::decode).transpose()?.map(|block| block.height);
+    let block = |row: &Row| BlockRecord::decode(row).map(|block| (block.height, time(&block)));
+    let blocks = rows.iter().map(|row| row.as_ref().map(block).transpose());
+    let mut blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+    let unknown = blocks.iter_mut().zip(hashes).filter(|(block, _)| block.is_none());
+    let (unknown, keys): (Vec<_>, Vec<_>) =
+        unknown.map(|(block, hash)| (block, ArchivedBlock::key(*hash))).unzip();
+    if keys.is_empty() || lookup == ArchiveLookup::Never {
+        return Ok(blocks);
     }
-    Ok(heights)
+    rows.clear();
+    snapshot.get_many(&keys, &mut rows)?;
+    for (block, row) in unknown.into_iter().zip(&rows) {
+        let archived = row.as_deref().map(ArchivedBlock::decode).transpose()?;
+        *block = archived.map(|archived| (archived.height, None));
+    }
+    Ok(blocks)
 }
 
-/// The times of these blocks in nanoseconds since 1970, in one read; `None` for a block that is
-/// unknown, archived, or was imported without a check against its hash
-///
-/// # Errors
-///
-/// The error of the store, or a corrupt row.
-pub(crate) fn times(
-    hashes: &[CryptoHash],
-    snapshot: &impl Snapshot,
-) -> Result<Vec<Option<u64>>, Error> {
-    let time = |row: &Option<Row>| {
-        let Some(row) = row else { return Ok(None) };
-        let proof = BlockRecord::decode(row)?.proof.parts();
-        Ok(proof.map(|(header, _)| header.timestamp))
-    };
-    blocks(hashes, snapshot)?.iter().map(time).collect()
+/// The time of a block in nanoseconds since 1970, if it was checked against its hash
+pub(super) fn time(block: &BlockRecord) -> Option<u64> {
+    block.proof.parts().map(|(header, _)| header.timestamp)
 }
 
 /// The height of this block if it is in the chain of the store, and no block since is missing
@@ -71,13 +65,6 @@ pub(crate) fn height_in_chain(
     let block = block.as_deref().map(BlockRecord::decode).transpose()?;
     let block = block.filter(|it| it.ordinal.is_some() && it.height >= complete_from);
     Ok(block.map(|it| it.height))
-}
-
-fn blocks(hashes: &[CryptoHash], snapshot: &impl Snapshot) -> Result<Vec<Option<Row>>, Error> {
-    let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
-    let mut rows = Vec::new();
-    snapshot.get_many(&keys, &mut rows)?;
-    Ok(rows)
 }
 
 #[cfg(test)]
@@ -101,12 +88,15 @@ mod tests {
             hashes.push(message.hash);
             all.push(Some(message.height));
         }
-        let found = heights(&hashes, ArchiveLookup::Never, &storage).unwrap();
+        let blocks = heights(&hashes, ArchiveLookup::Never, &storage).unwrap();
+        // These blocks were imported without a check.
+        assert!(blocks.iter().flatten().all(|(_, time)| time.is_none()), "{blocks:?}");
+        let heights_of = |blocks: &[Option<HeightAndTime>]| {
+            blocks.iter().map(|block| block.map(|(height, _)| height)).collect::<Vec<_>>()
+        };
+        let found = heights_of(&blocks);
         assert_eq!(found[21..], all[21..]);
         assert!(found[..10].iter().all(Option::is_none), "{found:?}");
-        let times = times(&hashes, &storage).unwrap();
-        // These blocks were imported without a check.
-        assert_eq!(times, vec![None; hashes.len()]);
 
         let archive = MemoryArchive::new();
         let row = |(hash, height): (&CryptoHash, &Option<BlockHeight>)| {
@@ -123,8 +113,8 @@ mod tests {
         let rows: Vec<_> = hashes.iter().zip(&all).filter_map(row).collect();
         archive.put_many(&rows).unwrap();
         let both = WithArchive { snapshot: &storage, archive: &archive };
-        assert_eq!(heights(&hashes, ArchiveLookup::Unknown, &both).unwrap(), all);
-        assert_eq!(heights(&hashes, ArchiveLookup::Never, &both).unwrap(), found);
+        assert_eq!(heights_of(&heights(&hashes, ArchiveLookup::Unknown, &both).unwrap()), all);
+        assert_eq!(heights(&hashes, ArchiveLookup::Never, &both).unwrap(), blocks);
         assert_eq!(heights(&[], ArchiveLookup::Unknown, &both).unwrap(), []);
     }
 

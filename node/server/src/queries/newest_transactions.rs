@@ -6,16 +6,18 @@
 
 use milepost::Error;
 use milepost::primitives::CryptoHash;
-use milepost::storage::rows::{BlockPoint, BlockRecord, ChainRecord, decode_block_hash};
+use milepost::storage::rows::{BlockRecord, ChainRecord, decode_block_hash};
 use milepost::storage::{Key, Snapshot, Table};
+
+use super::block_rows::{HeightAndTime, time};
 
 /// Number of blocks that are read together
 const STEP: u64 = 8;
 /// Maximum number of blocks that are looked at: the newest minute of a chain
 const MAX_BLOCKS: u64 = 96;
 
-/// The newest transactions with the block of each, newest block first: at most `limit`, and those
-/// of the newest 96 blocks at most
+/// The newest transactions with the height and the time of the block of each, newest block first:
+/// at most `limit`, and those of the newest 96 blocks at most
 ///
 /// All reads of the snapshot have to be of one state.
 ///
@@ -25,7 +27,7 @@ const MAX_BLOCKS: u64 = 96;
 pub(crate) fn newest_transactions(
     limit: usize,
     snapshot: &impl Snapshot,
-) -> Result<Vec<(CryptoHash, BlockPoint)>, Error> {
+) -> Result<Vec<(CryptoHash, HeightAndTime)>, Error> {
     let chain = ChainRecord::decode(snapshot.get(&ChainRecord::key())?.as_deref())?;
     let mut end = chain.next_ordinal;
     let oldest = chain.first_ordinal.max(end.saturating_sub(MAX_BLOCKS));
@@ -34,19 +36,17 @@ pub(crate) fn newest_transactions(
         let ordinals = oldest.max(end.saturating_sub(STEP))..end;
         end = ordinals.start;
         let keys: Vec<_> = ordinals.rev().map(|at| Key::number(Table::Ordinals, at)).collect();
-        let (mut rows, mut hashes) = (Vec::new(), Vec::new());
+        let (mut rows, mut keys_of_blocks) = (Vec::new(), Vec::new());
         snapshot.get_many(&keys, &mut rows)?;
         for row in rows.drain(..).flatten() {
-            hashes.push(decode_block_hash(Table::Ordinals, &row)?);
+            let hash = decode_block_hash(Table::Ordinals, &row)?;
+            keys_of_blocks.push(Key::hash(Table::Blocks, hash));
         }
-        let keys: Vec<_> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
-        snapshot.get_many(&keys, &mut rows)?;
-        for (hash, row) in hashes.into_iter().zip(rows) {
-            let Some(row) = row else { continue };
+        snapshot.get_many(&keys_of_blocks, &mut rows)?;
+        for row in rows.into_iter().flatten() {
             let block = BlockRecord::decode(&row)?;
-            let point = BlockPoint { height: block.height, hash };
             let transactions = block.rows.iter().filter(|row| row.table == Table::Transactions);
-            newest.extend(transactions.map(|row| (row.id, point)));
+            newest.extend(transactions.map(|row| (row.id, (block.height, time(&block)))));
         }
     }
     newest.truncate(limit);
@@ -86,14 +86,14 @@ mod tests {
             }
         }
         let all = newest_transactions(usize::MAX, &storage).unwrap();
-        let heights: Vec<_> = all.iter().map(|(_, block)| block.height).collect();
+        let heights: Vec<_> = all.iter().map(|(_, (height, _))| *height).collect();
         assert!(heights.is_sorted_by(|a, b| a >= b), "{heights:?}");
         // Those of the blocks that are kept, and no others.
         let sorted = |mut all: Vec<(CryptoHash, u64)>| {
             all.sort_unstable();
             all
         };
-        let found = sorted(all.iter().map(|(hash, block)| (*hash, block.height)).collect());
+        let found = sorted(all.iter().map(|(hash, (height, _))| (*hash, *height)).collect());
         let expected = canonical.iter().rev().take(20).flatten().copied().collect();
         assert_eq!(found, sorted(expected));
         assert_eq!(newest_transactions(7, &storage).unwrap(), all[..7]);

@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use milepost::Error;
 use milepost::endpoint::Engine;
 use milepost::primitives::CryptoHash;
-use milepost::storage::{BlockPoint, Snapshot};
+use milepost::storage::Snapshot;
 use serde_json::{Value, json};
 
-use super::block_rows;
+use super::block_rows::HeightAndTime;
 use super::newest_transactions::newest_transactions;
 
 use crate::locks::lock;
@@ -32,17 +32,15 @@ impl RecentTransactions {
     /// The newest transactions as JSON, newest first
     pub(crate) fn read(&self, engine: &Engine, snapshot: &impl Snapshot) -> Result<Value, Error> {
         let newest = newest_transactions(LISTED, snapshot)?;
-        let blocks: Vec<_> = newest.iter().map(|(_, block)| block.hash).collect();
-        let times = block_rows::times(&blocks, snapshot)?;
         let known = lock(&self.0).clone();
         let mut listed = HashMap::new();
         let mut list = Vec::new();
-        for ((hash, block), time) in newest.into_iter().zip(times) {
+        for (hash, block) in newest {
             let transaction = match known.get(&hash) {
                 Some(transaction) => Arc::clone(transaction),
                 None => Arc::new(describe(hash, engine, snapshot)?),
             };
-            list.push(with_block(&transaction, block, time));
+            list.push(with_block(&transaction, block));
             listed.insert(hash, transaction);
         }
         *lock(&self.0) = listed;
@@ -89,9 +87,9 @@ fn name(action: &Value) -> Option<&str> {
     }
 }
 
-fn with_block(transaction: &Value, block: BlockPoint, time: Option<u64>) -> Value {
+fn with_block(transaction: &Value, (height, time): HeightAndTime) -> Value {
     let mut entry = transaction.clone();
-    entry["height"] = block.height.into();
+    entry["height"] = height.into();
     entry["timestamp_nanosec"] = time.map(|time| time.to_string()).into();
     entry
 }
