@@ -72,29 +72,30 @@ pub(crate) fn run() -> ExitCode {
     let line = CommandLine::read(env::args_os().collect()).and_then(|line| line.parse());
     let cli = line.unwrap_or_else(|error| error.exit());
     log::init(&cli.common.log, cli.common.log_format);
+    let failed = |text| Failure { text, code: 2 };
     let result = match cli.command {
         Command::Serve(args) => {
             for name in settings::unknown_variables(env::vars_os().map(|(name, _)| name)) {
                 // Not an error, so that an old variable stops no server.
                 warn!("{name}: no setting has such a variable, and it is ignored");
             }
-            serve::serve(*args).map_err(Failure::into_text_and_code)
+            serve::serve(*args)
         }
-        Command::Import(args) => serve::import(&args).map_err(Failure::into_text_and_code),
-        Command::Status(args) => query::status(&args).map_err(|text| (text, 2)),
+        Command::Import(args) => serve::import(&args),
+        Command::Status(args) => query::status(&args).map_err(failed),
         Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
             let names = env::vars_os().map(|(name, _)| name);
-            settings::check(file.or(cli.common.settings), names).map_err(|text| (text, 2))
+            settings::check(file.or(cli.common.settings), names).map_err(failed)
         }
-        Command::Config(args) => query::config(&args).map_err(|text| (text, 2)),
+        Command::Config(args) => query::config(&args).map_err(failed),
         Command::Man => generated::manual_page(),
         Command::Completions { shell } => generated::completions(shell),
-        Command::Store(command) => store::run(&command).map_err(|text| (text, 2)),
-        Command::Archive(command) => archive::run(&command).map_err(|text| (text, 2)),
+        Command::Store(command) => store::run(&command).map_err(failed),
+        Command::Archive(command) => archive::run(&command).map_err(failed),
     };
     match result {
         Ok(code) => code,
-        Err((text, code)) => {
+        Err(Failure { text, code }) => {
             log::print_error(&text);
             ExitCode::from(code)
         }

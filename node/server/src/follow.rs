@@ -224,7 +224,7 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// [`Failure::Usage`] if the feed belongs to another chain, before its first block is imported.
+    /// [`Failure::usage`] if the feed belongs to another chain, before its first block is imported.
     pub(crate) async fn run(
         self,
         chain: Arc<Chain>,
@@ -368,7 +368,7 @@ impl Follow {
                 Failure::chains_differ(&place, &name, &feed, &other)
             }
             FollowEnd::Import(_, kind, text) => Failure::of_kind(kind, text),
-            FollowEnd::Other(text) => Failure::Other(text),
+            FollowEnd::Other(text) => Failure::from(text),
         })?;
         if is_reached {
             info!("the block of --until is reached, and {url} is no longer followed");
@@ -431,7 +431,7 @@ impl Importer {
 /// The state of the chain in the store
 async fn status_of(chain: &Arc<Chain>) -> Result<ChainStatus, Failure> {
     let status = QueryError::result_of(chain.spawn_blocking(Chain::status).await);
-    status.map_err(|error| Failure::Other(error.to_string()))
+    status.map_err(|error| Failure::from(error.to_string()))
 }
 
 /// Whether an error of an import is about its block, and not about the store
@@ -447,7 +447,7 @@ pub(crate) type Importing = JoinHandle<Option<Result<(), ImportError<FeedBlock>>
 ///
 /// # Errors
 ///
-/// [`Failure::Usage`] if a block differs, or none can be compared.
+/// [`Failure::usage`] if a block differs, or none can be compared.
 async fn compare_with_archive(
     feed: &Feed,
     url: &str,
@@ -467,7 +467,7 @@ async fn compare_with_archive(
     let blocks = match blocks {
         Some(Ok(blocks)) if blocks.is_empty() => return Ok(()),
         Some(blocks) => blocks?,
-        None => return Err(Failure::Other("a read of the archive panicked".to_owned())),
+        None => return Err(Failure::from("a read of the archive panicked".to_owned())),
     };
     let unnamed = || ("the archive".to_owned(), "a chain without a name".to_owned());
     let (place, stored) = stored_name.cloned().unwrap_or_else(unnamed);
@@ -479,7 +479,7 @@ async fn compare_with_archive(
         let other = format!("another chain: its block {height} is {found}, and not {hash}");
         return Err(Failure::chains_differ(&place, &stored, &format!("--follow {url}"), &other));
     }
-    Err(Failure::Usage(format!(
+    Err(Failure::usage(format!(
         "{place} belongs to {stored}, and it is not known whether --follow {url} does, which has no block of the archived heights: --upstream names a node of its chain"
     )))
 }

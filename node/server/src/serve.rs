@@ -91,7 +91,7 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
 /// Imports blocks into a store
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     if let Some(from) = args.from {
-        args.feed.check_until("--from", from).map_err(Failure::Usage)?;
+        args.feed.check_until("--from", from).map_err(Failure::usage)?;
     }
     let runtime = runtime(None)?;
     let places = Places {
@@ -151,7 +151,7 @@ fn archive_places(
 }
 
 async fn run(args: ServeArgs) -> Result<(), Failure> {
-    let Checked { archive, archive_options, live } = Checked::new(&args).map_err(Failure::Usage)?;
+    let Checked { archive, archive_options, live } = Checked::new(&args).map_err(Failure::usage)?;
     let socket = bind(&args.listen).await?;
     let new_blocks = live.new_blocks(&args);
     let places = Places {
@@ -402,7 +402,7 @@ async fn run_practice(chain: Arc<Chain>, mut practice: PracticeFeed, demo_index:
 async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let defect = |error| Err(Failure::Other(format!("a defect of the program: {error}")));
+    let defect = |error| Err(Failure::from(format!("a defect of the program: {error}")));
     task::spawn_blocking(work).await.unwrap_or_else(defect)
 }
 

@@ -11,12 +11,13 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::Cli;
+use crate::errors::Failure;
 
 /// The name of the program
 const NAME: &str = "milepost";
 
 /// Prints the manual page
-pub(crate) fn manual_page() -> Result<ExitCode, (String, u8)> {
+pub(crate) fn manual_page() -> Result<ExitCode, Failure> {
     let mut command = named();
     // Gives subcommands their whole names.
     command.build();
@@ -35,7 +36,7 @@ pub(crate) fn manual_page() -> Result<ExitCode, (String, u8)> {
 }
 
 /// Prints the completions of a shell
-pub(crate) fn completions(shell: Shell) -> Result<ExitCode, (String, u8)> {
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut named(), NAME, &mut text);
     print(&text)
@@ -52,12 +53,12 @@ fn commands_of(command: &Command) -> Vec<&Command> {
     own.flat_map(|command| [vec![command], commands_of(command)].concat()).collect()
 }
 
-fn print(bytes: &[u8]) -> Result<ExitCode, (String, u8)> {
+fn print(bytes: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn failed(error: io::Error) -> (String, u8) {
-    (format!("cannot print: {error}"), 2)
+fn failed(error: io::Error) -> Failure {
+    Failure { text: format!("cannot print: {error}"), code: 2 }
 }

@@ -28,12 +28,12 @@ pub(super) fn import(
     use tokio::runtime::Handle;
 
     let HeightRange { from: Some(from), until: Some(until) } = range else {
-        return Err(Failure::Other(format!(
+        return Err(Failure::from(format!(
             "{url}: a lake is imported with --from HEIGHT and --until HEIGHT"
         )));
     };
     if until < from {
-        return Err(Failure::Other(format!("--until {until} is below --from {from}")));
+        return Err(Failure::from(format!("--until {until} is below --from {from}")));
     }
     let lake = Lake::open(url)?.with_track_shards(chain.track_shards());
     let (runtime, mut reader) = (Handle::current(), lake.read(from, until));
@@ -64,7 +64,7 @@ pub(super) fn import(
         Ok(()) => {}
     }
     summary.interrupted = interrupted;
-    failed.map_or(Ok(()), |text| Err(Failure::Other(text)))
+    failed.map_or(Ok(()), |text| Err(Failure::from(text)))
 }
 
 /// Refuses the lake
@@ -76,5 +76,5 @@ pub(super) fn import(
     _: &mut FeedSummary,
     _: &(dyn Fn() + Sync),
 ) -> Result<(), Failure> {
-    Err(Failure::Other(format!("{url}: this program was built without object stores")))
+    Err(Failure::from(format!("{url}: this program was built without object stores")))
 }

@@ -45,7 +45,7 @@ impl PracticeFeed {
     ///
     /// # Errors
     ///
-    /// [`Failure::Usage`] if the head of the store is not on the chain; then nothing was written.
+    /// [`Failure::usage`] if the head of the store is not on the chain; then nothing was written.
     pub(crate) fn start(chain: &Chain, seed: u64, status: &ChainStatus) -> Result<Self, Failure> {
         let mut feed = Self { chain: Practice::new(Settings::demo(seed)), protocol_version: None };
         let Some(head) = status.head else {
@@ -65,7 +65,7 @@ impl PracticeFeed {
                 return Ok(feed);
             }
             if message.height >= head.height {
-                return Err(Failure::Usage(format!(
+                return Err(Failure::usage(format!(
                     "the store has another practice chain: its head, block {} {}, is not on the chain of --follow {PRACTICE}:{seed}; give its seed, or another --store",
                     head.height, head.hash
                 )));

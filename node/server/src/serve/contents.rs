@@ -77,9 +77,9 @@ impl Content {
     /// The failure of a start with this place and something of another chain
     pub(crate) fn of_other_chain(&self, text: String) -> Failure {
         match self.place.map(|(place, _)| action(place, State::OtherChain)) {
-            Some(Action::End(code)) => Failure::with_code(code, text),
+            Some(Action::End(code)) => Failure { text, code },
             // That of files of configurations, which the table has not.
-            _ => Failure::Usage(text),
+            _ => Failure::usage(text),
         }
     }
 

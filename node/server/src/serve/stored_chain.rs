@@ -132,16 +132,16 @@ impl StoredChain {
     ///
     /// # Errors
     ///
-    /// [`Failure::Usage`] with both names, or with the options that give blocks, and the exit
+    /// [`Failure::usage`] with both names, or with the options that give blocks, and the exit
     /// code of the table.
     pub(crate) fn check(&self, new: NewBlocks) -> Result<(), Failure> {
         let accepts = self.places.accept_loss;
         let mut is_lost = false;
         for content in self.store.iter().chain(&self.archived) {
             match content.action() {
-                Action::End(code) => return Err(Failure::with_code(code, content.refusal())),
+                Action::End(code) => return Err(Failure { text: content.refusal(), code }),
                 Action::EndUnlessAccepted if !accepts => {
-                    return Err(Failure::Damaged(content.refusal()));
+                    return Err(Failure::damaged(content.refusal()));
                 }
                 Action::EndUnlessAccepted => is_lost = true,
                 Action::Use | Action::Make | Action::Later | Action::Never => {}
@@ -149,13 +149,13 @@ impl StoredChain {
         }
         if accepts && !is_lost {
             let text = "--accept-loss: nothing is lost or damaged; start without it";
-            return Err(Failure::Usage(text.to_owned()));
+            return Err(Failure::usage(text.to_owned()));
         }
         self.check_chains(new)
     }
 
     fn check_chains(&self, new: NewBlocks) -> Result<(), Failure> {
-        let usage = |text| Err(Failure::Usage(text));
+        let usage = |text| Err(Failure::usage(text));
         let named = self.contents().filter_map(|it| Some((it, it.chain_id.as_deref()?)));
         let mut first: Option<(&Content, &str)> = None;
         for (content, chain_id) in named {
@@ -205,7 +205,7 @@ impl StoredChain {
             Some(Content { name, .. })
                 if self.configs.is_none() && stored.iter().all(Content::is_empty) =>
             {
-                Err(Failure::Usage(format!(
+                Err(Failure::usage(format!(
                     "{name} is empty, and there is no feed: add `--follow mainnet` (`follow = [\"mainnet\"]` in a file of settings), or `--follow {PRACTICE}` for the demonstration chain"
                 )))
             }
@@ -295,7 +295,7 @@ impl StoredChain {
                 let open_error = source.and_then(|source| source.downcast_ref::<OpenError>());
                 let detail = open_error.map_or(error.detail(), OpenError::detail).to_owned();
                 let place = Some((Place::Store, State::Damaged));
-                Failure::Damaged(Content { place, detail, ..content.clone() }.refusal())
+                Failure::damaged(Content { place, detail, ..content.clone() }.refusal())
             }
             _ => Failure::of_kind(error.kind(), error.to_string()),
         }
@@ -315,7 +315,7 @@ impl StoredChain {
         match action(place.0, place.1) {
             Action::EndUnlessAccepted | Action::End(_) => {
                 let (place, detail) = (Some(place), error.to_string());
-                Err(Failure::Damaged(Content { place, detail, ..content.clone() }.refusal()))
+                Err(Failure::damaged(Content { place, detail, ..content.clone() }.refusal()))
             }
             _ => Ok(()),
         }

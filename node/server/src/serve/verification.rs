@@ -81,9 +81,9 @@ fn verify(chain: &Chain) -> Result<(), Failure> {
         Err(_) if chain.is_shut_down() => {}
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             let text = format!("{path} is damaged, see `milepost store check`: {error}");
-            return Err(Failure::Damaged(text));
+            return Err(Failure::damaged(text));
         }
-        Err(error) => return Err(Failure::Other(format!("{path} cannot be read: {error}"))),
+        Err(error) => return Err(Failure::from(format!("{path} cannot be read: {error}"))),
     }
     Ok(())
 }
@@ -147,7 +147,7 @@ mod tests {
         fs::write(&path, file).unwrap();
         let damaged = chain(&path, 0);
         let failure = verify_store(Arc::clone(&damaged)).await.unwrap_err();
-        let (error, code) = failure.into_text_and_code();
+        let Failure { text: error, code } = failure;
         assert!(error.contains("do not match their checksum") && code == 3, "{error}");
         assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
         assert!(!damaged.store().is_verified());
