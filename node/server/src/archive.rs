@@ -145,6 +145,13 @@ pub(crate) struct ArchiveOptions {
     pub(crate) kept_heights: Option<NonZero<u64>>,
 }
 
+impl ArchiveOptions {
+    /// Those of a server that exports all its blocks, and keeps so many for the archive
+    pub(crate) const fn writing(max_blocks: u64) -> Self {
+        Self { writes: true, max_blocks, until: None, kept_heights: None }
+    }
+}
+
 /// Opens the archive at this location, which is made if it does not exist and this server writes;
 /// blocks the thread
 pub(crate) fn open(location: &ArchiveLocation, writes: bool) -> Result<SharedArchive, Error> {

@@ -109,7 +109,10 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let accepted = stored.accept()?;
     let store = stored.open_store()?;
     losses::record(&store, &accepted)?;
-    let archive = stored.archives()?.pop().map(archive_beside);
+    let archive = stored.archives()?.pop().map(|archive| {
+        let lookups = Lookups::new(archive, NonZero::<u32>::MAX);
+        Arc::new(Exporter::new(lookups, ArchiveOptions::writing(ARCHIVE_BACKLOG)))
+    });
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
     let import_settings = args.feed.import_settings(finality);
@@ -316,17 +319,6 @@ fn exporter(
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
 }
 
-/// The archive of a store in a directory, for an import
-fn archive_beside(archive: SharedArchive) -> Arc<Exporter> {
-    let options = ArchiveOptions {
-        writes: true,
-        max_blocks: ARCHIVE_BACKLOG,
-        until: None,
-        kept_heights: None,
-    };
-    Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options))
-}
-
 /// An archive in memory of the blocks up to this height, whatever it is asked for
 fn first_blocks_archive(
     options: ArchiveOptions,
@@ -519,8 +511,7 @@ mod tests {
     async fn what_is_printed_at_the_start_is_answered_after_the_store_has_forgotten_it() {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let settings = ImportSettings::default().with_retention(Retention::Blocks(130));
-        let options =
-            ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
+        let options = ArchiveOptions::writing(1_000);
         let archive = first_blocks_archive(options, PracticeFeed::kept_height()).unwrap();
         let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
         let chain = Arc::new(chain.with_archive(Some(Arc::clone(&archive))));

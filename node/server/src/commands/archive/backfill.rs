@@ -221,12 +221,7 @@ fn fill(
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);
     let chain = Chain::new(Engine::default(), store, settings, WaitConfig::default());
-    let options = ArchiveOptions {
-        writes: true,
-        max_blocks: MAX_BLOCKS,
-        until: Some(to),
-        kept_heights: None,
-    };
+    let options = ArchiveOptions { until: Some(to), ..ArchiveOptions::writing(MAX_BLOCKS) };
     let lookups = Lookups::new(Arc::clone(archive), NonZero::<u32>::MAX);
     let exporter = Arc::new(Exporter::new(lookups, options));
     let chain = chain.with_verify_mode(args.feed.verify.unwrap_or(VerifyMode::Report));
