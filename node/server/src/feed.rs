@@ -133,17 +133,9 @@ pub(crate) fn import_blocks(
     };
     let imported = chain.import_blocks(messages, committed, || ());
     progress.finish();
-    match imported {
-        Err(ImportError { message: Some(message), error, .. }) => {
-            let FileMessage { message, source } = *message;
-            let text = message.describe(&error, &source.path);
-            return Err(Failure::of_kind(error.kind(), text));
-        }
-        Err(ImportError { error, .. }) => {
-            return Err(Failure::of_kind(error.kind(), format!("commit: {error}")));
-        }
-        Ok(()) => {}
-    }
+    imported.map_err(|failed| {
+        failure_of(failed, |it, error| it.message.describe(error, &it.source.path))
+    })?;
     summary.interrupted = interrupted;
     if let Some(error) = unreadable {
         return Err(error.into());
@@ -154,6 +146,16 @@ pub(crate) fn import_blocks(
         }
     }
     Ok(summary)
+}
+
+/// Why an import ended; `describe` gives the text about a message that is refused
+fn failure_of<M>(
+    failed: ImportError<M>,
+    describe: impl FnOnce(&M, &milepost::Error) -> String,
+) -> Failure {
+    let ImportError { message, error, .. } = failed;
+    let text = message.as_deref().map(|message| describe(message, &error));
+    Failure::of_kind(error.kind(), text.unwrap_or_else(|| format!("commit: {error}")))
 }
 
 /// A message and where it is from

@@ -24,7 +24,7 @@ pub(super) fn import(
     after_block: &(dyn Fn() + Sync),
 ) -> Result<(), Failure> {
     use milepost::import::ImportSummary;
-    use milepost_feeds::{FeedBlock, ImportError, Lake};
+    use milepost_feeds::{FeedBlock, Lake};
     use tokio::runtime::Handle;
 
     let HeightRange { from: Some(from), until: Some(until) } = range else {
@@ -53,16 +53,11 @@ pub(super) fn import(
     };
     let imported = chain.import_blocks(blocks, committed, || ());
     progress.finish();
-    match imported {
-        Err(ImportError { message: Some(block), error, .. }) => {
-            let text = format!("{url}: block {}: {error}", block.block.height);
-            return Err(Failure::of_kind(error.kind(), text));
-        }
-        Err(ImportError { error, .. }) => {
-            return Err(Failure::of_kind(error.kind(), format!("commit: {error}")));
-        }
-        Ok(()) => {}
-    }
+    imported.map_err(|failed| {
+        super::failure_of(failed, |block: &FeedBlock, error| {
+            format!("{url}: block {}: {error}", block.block.height)
+        })
+    })?;
     summary.interrupted = interrupted;
     failed.map_or(Ok(()), |text| Err(Failure::from(text)))
 }
