@@ -12,7 +12,7 @@ use core::num::NonZero;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use milepost::archive::{ArchiveWrite, WriterProgress};
 use milepost::storage::{Key, Row, Table};
@@ -65,12 +65,8 @@ struct State {
     client_misses: HashMap<IpAddr, u32>,
 }
 
-/// A read that others wait for
-#[derive(Default)]
-struct Flight {
-    result: Mutex<Option<Result<Option<Row>, Error>>>,
-    done: Condvar,
-}
+/// A read that others wait for, and its result once it has ended
+type Flight = OnceLock<Result<Option<Row>, Error>>;
 
 impl State {
     /// Counts a read that missed, for this client if it has a limit
@@ -87,15 +83,6 @@ impl State {
             self.missing.clear();
         }
         self.missing.insert(key, until);
-    }
-}
-
-impl Flight {
-    /// Waits until the read has ended; blocks the thread
-    fn wait(&self) -> Result<Option<Row>, Error> {
-        let result = self.done.wait_while(lock(&self.result), |result| result.is_none());
-        let result = result.unwrap_or_else(PoisonError::into_inner);
-        result.clone().unwrap_or(Ok(None))
     }
 }
 
@@ -210,7 +197,7 @@ impl Lookups {
         // for each other.
         let mut results = self.read(&own.flights, client, forgotten);
         drop(own);
-        results.extend(of_others.into_iter().map(|(key, flight)| (key, flight.wait())));
+        results.extend(of_others.into_iter().map(|(key, flight)| (key, flight.wait().clone())));
         for (key, result) in results {
             found.insert(key, result?);
         }
@@ -282,7 +269,7 @@ impl Lookups {
                 }
                 Err(_) => counters.failed.inc(),
             };
-            *lock(&flight.result) = Some(result.clone());
+            let _ = flight.set(result.clone());
             results.push((*key, result));
         }
         results
@@ -358,8 +345,7 @@ impl Drop for EndOnDrop<'_> {
         drop(state);
         let panicked = || Err(Error::new(ErrorKind::Storage, "the read of the archive panicked"));
         for (_, flight) in &self.flights {
-            lock(&flight.result).get_or_insert_with(panicked);
-            flight.done.notify_all();
+            let _ = flight.set(panicked());
         }
     }
 }
