@@ -6,7 +6,6 @@
 //! is no id, or no trace, is ignored. Messages of a WebSocket have no headers: their ids are made
 //! from that of its upgrade, and their spans are of its trace.
 
-use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -104,13 +103,13 @@ fn span_of(parent: &[u8]) -> Option<HeaderValue> {
         return None;
     }
     let text = |part| str::from_utf8(part).unwrap_or_default();
-    let value = format!("00-{}-{}-{}", text(trace), Hex(random()), text(flags));
+    let value = format!("00-{}-{:016x}-{}", text(trace), random(), text(flags));
     HeaderValue::try_from(value).ok()
 }
 
 fn new_id() -> HeaderValue {
     // Sixteen digits are a valid value.
-    HeaderValue::try_from(Hex(random()).to_string())
+    HeaderValue::try_from(format!("{:016x}", random()))
         .unwrap_or_else(|_| HeaderValue::from_static("none"))
 }
 
@@ -120,15 +119,6 @@ fn random() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let number = COUNTER.fetch_add(1, Relaxed);
     STATE.get_or_init(RandomState::new).hash_one(number).max(1)
-}
-
-/// A number as sixteen digits
-struct Hex(u64);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:016x}", self.0)
-    }
 }
 
 #[cfg(test)]
