@@ -41,9 +41,22 @@ pub(crate) enum ArchiveCommand {
     /// Copies all rows into another archive; can be repeated
     ///
     /// The other archive is made if it does not exist.
-    Copy(CopyArgs),
+    Copy {
+        /// The archive that is copied
+        #[arg(value_name = "FROM", value_parser = lasting)]
+        from: ArchiveLocation,
+        /// The archive that gets the rows; those that it has stay
+        #[arg(value_name = "TO", value_parser = lasting)]
+        to: ArchiveLocation,
+    },
     /// Makes a dictionary for new rows from the transactions of the archive
-    Train(TrainArgs),
+    Train {
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// Also compresses existing rows again, with more effort
+        #[arg(long)]
+        recompress: bool,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -51,25 +64,6 @@ pub(crate) struct PlaceArgs {
     /// The archive: a directory, or another address of `--archive`
     #[arg(value_name = "ARCHIVE", value_parser = lasting)]
     archive: ArchiveLocation,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CopyArgs {
-    /// The archive that is copied
-    #[arg(value_name = "FROM", value_parser = lasting)]
-    from: ArchiveLocation,
-    /// The archive that gets the rows; those that it has stay
-    #[arg(value_name = "TO", value_parser = lasting)]
-    to: ArchiveLocation,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct TrainArgs {
-    #[command(flatten)]
-    place: PlaceArgs,
-    /// Also compresses existing rows again, with more effort
-    #[arg(long)]
-    recompress: bool,
 }
 
 /// Runs a command
@@ -87,8 +81,8 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
         }
         ArchiveCommand::Backfill(args) => return backfill::backfill(args),
         ArchiveCommand::Repair(args) => return backfill::repair(args),
-        ArchiveCommand::Copy(args) => copy(args)?,
-        ArchiveCommand::Train(args) => train(args)?,
+        ArchiveCommand::Copy { from, to } => copy(from, to)?,
+        ArchiveCommand::Train { place, recompress } => train(&place.archive, *recompress)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -123,8 +117,7 @@ fn init(location: &ArchiveLocation) -> Result<(), String> {
     Ok(())
 }
 
-fn copy(args: &CopyArgs) -> Result<(), String> {
-    let (from, to) = (&args.from, &args.to);
+fn copy(from: &ArchiveLocation, to: &ArchiveLocation) -> Result<(), String> {
     if from == to {
         return Err(format!("{from}: an archive is not copied to itself"));
     }
@@ -137,8 +130,7 @@ fn copy(args: &CopyArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn train(args: &TrainArgs) -> Result<(), String> {
-    let location = &args.place.archive;
+fn train(location: &ArchiveLocation, recompresses: bool) -> Result<(), String> {
     let failed = |error| at(location, error);
     let archive = open(location)?;
     let mut bytes: usize = 0;
@@ -149,7 +141,7 @@ fn train(args: &TrainArgs) -> Result<(), String> {
     .map_err(failed)?;
     let number = archive.train(SAMPLE_BYTES, bytes.div_ceil(SAMPLE_BYTES)).map_err(failed)?;
     print_line(format_args!("{location}: dictionary {number} of {bytes} bytes of transactions"));
-    if args.recompress {
+    if recompresses {
         for table in Table::ARCHIVE {
             let done = archive.recompress(table, Level::Thorough).map_err(failed)?;
             print_line(format_args!(

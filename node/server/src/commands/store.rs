@@ -40,7 +40,13 @@ pub(crate) enum StoreCommand {
     /// Makes the file as small as its rows allow
     Compact(FileArgs),
     /// Copies the store into a new file; works while a server has the file open (Unix)
-    Backup(BackupArgs),
+    Backup {
+        #[command(flatten)]
+        store: FileArgs,
+        /// The new file; it gets this name when it is complete
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -48,15 +54,6 @@ pub(crate) struct FileArgs {
     /// The file of the store, or a directory with a store; its archive is not touched
     #[arg(value_name = "FILE", value_parser = store_file)]
     file: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct BackupArgs {
-    #[command(flatten)]
-    store: FileArgs,
-    /// The new file; it gets this name when it is complete
-    #[arg(value_name = "TO")]
-    to: PathBuf,
 }
 
 /// Runs a command
@@ -72,9 +69,9 @@ pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
             Ok(ExitCode::from(u8::from(found > 0)))
         }
         StoreCommand::Compact(args) => compact(&args.file),
-        StoreCommand::Backup(args) => {
-            let rows = backup::backup(&args.store.file, &args.to)?;
-            let (to, bytes) = (args.to.display(), file_bytes(&args.to)?);
+        StoreCommand::Backup { store, to } => {
+            let rows = backup::backup(&store.file, to)?;
+            let (to, bytes) = (to.display(), file_bytes(to)?);
             print_line(format_args!("{to}: {rows} rows, {bytes} bytes"));
             Ok(ExitCode::SUCCESS)
         }
