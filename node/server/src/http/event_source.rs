@@ -8,7 +8,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use core::fmt::{self, Display};
+use core::fmt::Display;
 use core::future::{Future, poll_fn};
 use core::net::IpAddr;
 use core::pin::Pin;
@@ -120,12 +120,6 @@ pub(super) struct EventSource {
     is_open: bool,
     /// Whether the last event is to come, where it is one of its own
     has_end: bool,
-}
-
-impl fmt::Debug for EventSource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("EventSource").finish_non_exhaustive()
-    }
 }
 
 impl EventSource {

@@ -159,7 +159,6 @@ fn refused(error: TooManyWatches) -> HttpResponse {
 }
 
 /// The body of a stream
-#[derive(Debug)]
 pub(super) struct EventStream {
     source: EventSource,
     keep_alive: Pin<Box<Sleep>>,

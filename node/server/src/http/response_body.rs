@@ -18,7 +18,7 @@ use crate::queries::waiting::Rest;
 use crate::request::{BUFFERS, MemoryPermit};
 
 /// The body of an HTTP response
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct HttpBody {
     unsent: Chunks,
     /// The length of the chunks; 0 for events
@@ -26,7 +26,7 @@ pub(super) struct HttpBody {
 }
 
 /// The chunks that are not sent yet
-#[derive(Debug, Default)]
+#[derive(Default)]
 enum Chunks {
     #[default]
     None,
