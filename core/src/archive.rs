@@ -42,7 +42,8 @@ pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedProof, ArchivedReceipt};
 pub use removal::{ArchivedRow, Removal};
 pub use with_archive::WithArchive;
-pub use writer::{ArchiveWrite, ArchiveWriter, copy};
+pub(crate) use writer::ArchiveWriter;
+pub use writer::{ArchiveWrite, copy};
 
 /// The format version of the rows that this release writes: their first byte
 ///

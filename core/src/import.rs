@@ -118,8 +118,8 @@ pub struct ImportSettings {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a height and a bound")]
 pub struct ArchiveFloor {
-    /// Blocks of this height and above are kept; see
-    /// [`WriterProgress::floor`](crate::archive::WriterProgress::floor)
+    /// Blocks of this height and above are kept:
+    /// [`ArchiveStatus::kept_from`](crate::endpoint::ArchiveStatus::kept_from)
     pub height: BlockHeight,
     /// Maximum number of blocks in the storage: beyond it the oldest are removed although they are
     /// not archived, and counted in [`ImportSummary::evicted_blocks`]

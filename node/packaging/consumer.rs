@@ -5,11 +5,11 @@
 //! read as those of a feed and go into a file, and one transaction is asked for until it is final;
 //! then an archive alone has to give the same answer.
 
-use milepost::archive::{ArchiveLookup, ArchiveWriter, Origin, WithArchive, WriterId};
+use milepost::archive::{ArchiveLookup, Origin, WithArchive, WriterId};
 use milepost::config::TrackedShards;
-use milepost::endpoint::{self, Engine, RequestState};
+use milepost::endpoint::{self, ArchiveExporter, Engine, RequestState};
 use milepost::import::ImportSettings;
-use milepost::storage::{MemoryStorage, Snapshot, Storage as _, run};
+use milepost::storage::{MemoryStorage, Snapshot, Storage as _};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_cassandra::Address;
 use milepost_feeds::FeedBlock;
@@ -48,10 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
         let archive = DirectoryArchive::open(format!("{directory}/archive"))?;
         let archive = CompressedArchive::new(archive, Origin::of(WRITER))?;
-        let mut writer = ArchiveWriter::open(WRITER, &archive)?;
-        while let Some(export) = run(&mut writer.export(), &storage.snapshot()?)? {
-            writer.put(export, &archive)?;
-        }
+        ArchiveExporter::new(u64::MAX, Some(WRITER)).run(&mut storage, &archive, false)?;
         let settings = endpoint::Settings::default().with_archive(ArchiveLookup::Unknown);
         let alone = WithArchive { snapshot: &MemoryStorage::new(), archive: &archive };
         let archived = ask(Engine::new(settings), request, &alone)?;

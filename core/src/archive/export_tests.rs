@@ -56,10 +56,13 @@ fn storage(
     storage
 }
 
+fn writer() -> ArchiveWriter {
+    ArchiveWriter::resume(WriterId(1), WriterProgress::default())
+}
+
 /// Exports once
-fn export(writer: &mut ArchiveWriter, storage: &MemoryStorage, archive: &MemoryArchive) {
-    let export = run(&mut writer.export(), storage).unwrap().unwrap();
-    writer.put(export, archive).unwrap();
+fn export(writer: &mut ArchiveWriter, storage: &MemoryStorage) {
+    *writer = run(&mut writer.export(), storage).unwrap().unwrap().next;
 }
 
 /// The complete heights, as pairs of the first and the last
@@ -71,31 +74,28 @@ fn complete(writer: &ArchiveWriter) -> Vec<(BlockHeight, BlockHeight)> {
 #[test]
 fn heights_that_were_skipped_between_two_exports_are_complete() {
     for is_reopened in [false, true] {
-        let archive = MemoryArchive::new();
-        let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
-        export(&mut writer, &storage(&[10, 11], &[], &[]), &archive);
+        let mut writer = writer();
+        export(&mut writer, &storage(&[10, 11], &[], &[]));
         assert_eq!(complete(&writer), [(10, 11)]);
         if is_reopened {
-            writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+            writer = ArchiveWriter::resume(WriterId(1), writer.progress().clone());
         }
-        export(&mut writer, &storage(&[10, 11, 14, 15, 17], &[], &[]), &archive);
+        export(&mut writer, &storage(&[10, 11, 14, 15, 17], &[], &[]));
         assert_eq!(complete(&writer), [(10, 17)]);
     }
 }
 
 #[test]
 fn heights_of_a_gap_between_two_exports_are_not_complete() {
-    let archive = MemoryArchive::new();
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
-    export(&mut writer, &storage(&[10, 11], &[], &[]), &archive);
-    export(&mut writer, &storage(&[10, 11, 14, 15], &[14], &[]), &archive);
+    let mut writer = writer();
+    export(&mut writer, &storage(&[10, 11], &[], &[]));
+    export(&mut writer, &storage(&[10, 11, 14, 15], &[14], &[]));
     assert_eq!(complete(&writer), [(10, 11), (14, 15)]);
 }
 
 #[test]
 fn an_export_without_a_configuration_keeps_the_progress_of_configurations() {
-    let archive = MemoryArchive::new();
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+    let mut writer = writer();
     // The heights, the configurations, those that the export adds, and the newest of all.
     for (heights, configs, expected, newest) in [
         (&[9][..], &[10, 12][..], &[][..], None),
@@ -115,7 +115,7 @@ fn an_export_without_a_configuration_keeps_the_progress_of_configurations() {
         });
         assert_eq!(found, keys.collect::<Vec<_>>(), "{heights:?}");
         assert_eq!(one.next.config, newest, "{heights:?}");
-        writer.put(one, &archive).unwrap();
+        writer = one.next;
     }
 }
 
@@ -231,8 +231,7 @@ fn finalized_row(number: u8, height: BlockHeight) -> Vec<u8> {
 
 #[test]
 fn an_export_has_the_rows_of_its_blocks_and_lists_what_is_open() {
-    let archive = MemoryArchive::new();
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+    let mut writer = writer();
     let mut export = |storage: &MemoryStorage| {
         let export = run(&mut writer.export(), storage).unwrap()?;
         let (last, transactions) = (export.last.map(|last| last.height), export.transactions);
@@ -240,7 +239,7 @@ fn an_export_has_the_rows_of_its_blocks_and_lists_what_is_open() {
             export.next.progress().open.iter().map(|open| (open.height, open.hash)).collect();
         let mut keys: Vec<_> = export.rows.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();
-        writer.put(export, &archive).unwrap();
+        writer = export.next;
         Some((keys, last, transactions, open))
     };
     let sorted = |keys: &[Key]| {
@@ -286,10 +285,9 @@ fn an_export_ends_at_the_height_of_its_writer() {
         (14, &[(10, 14)]),
         (20, &[(10, 15)]),
     ] {
-        let archive = MemoryArchive::new();
-        let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap().until(until);
+        let mut writer = writer().until(until);
         if let Some(export) = run(&mut writer.export(), &storage).unwrap() {
-            writer.put(export, &archive).unwrap();
+            writer = export.next;
         }
         assert_eq!(complete(&writer), expected, "{until}");
         assert_eq!(run(&mut writer.export(), &storage).unwrap(), None, "{until}");
@@ -298,8 +296,7 @@ fn an_export_ends_at_the_height_of_its_writer() {
 
 #[test]
 fn the_configuration_of_an_epoch_is_exported_once_and_what_is_kept_of_another_is_not() {
-    let archive = MemoryArchive::new();
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
+    let mut writer = writer();
     let (own, kept) = (ConfigRecord::epoch_key, ConfigRecord::kept_key);
     for (heights, row, is_exported) in [
         (&[9][..], None, false),
@@ -317,6 +314,6 @@ fn the_configuration_of_an_epoch_is_exported_once_and_what_is_kept_of_another_is
         let archived = Key::hash(Table::ArchivedConfigs, CryptoHash::ZERO);
         let count = one.rows.iter().filter(|(key, _)| *key == archived).count();
         assert_eq!(count, usize::from(is_exported), "{heights:?}");
-        writer.put(one, &archive).unwrap();
+        writer = one.next;
     }
 }

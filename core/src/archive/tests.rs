@@ -141,49 +141,17 @@ fn a_copy_has_all_rows_but_dictionaries() {
 
 #[test]
 fn rows_are_put_in_parts_of_a_few_mebibytes() {
-    struct Counting(core::cell::RefCell<Vec<usize>>);
-
-    impl Archive for Counting {
-        fn get_many(&self, _: &[Key], _: &mut Vec<Option<Row>>) -> Result<(), Error> {
-            panic!("it reads nothing")
-        }
-
-        fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-            self.0.borrow_mut().push(rows.len());
-            Ok(())
-        }
-
-        fn replace_many(&self, _: &[(Key, Row)]) -> Result<(), Error> {
-            Ok(())
-        }
-
-        fn remove_many(&self, _: &[Key]) -> Result<(), Error> {
-            panic!("it removes nothing")
-        }
-
-        fn scan(
-            &self,
-            _: Table,
-            _: Option<&Key>,
-            _: usize,
-            _: &mut Vec<(Key, Row)>,
-        ) -> Result<(), Error> {
-            panic!("it scans nothing")
-        }
-    }
-
     let large = |mebibytes: usize| {
         let key = Key::number(Table::ArchivedHeights, mebibytes as u64);
         (key, Row::from(vec![0; mebibytes << 20]))
     };
-    let counting = Counting(Vec::new().into());
-    let mut writer = ArchiveWriter::open(WRITER, &MemoryArchive::new()).unwrap();
     let rows = [1, 3, 1, 5, 1, 1].map(large).into();
-    let next = writer.clone();
-    let export = Export { rows, last: None, transactions: 0, next, has_progress: false };
-    writer.put(export, &counting).unwrap();
-    // At most 4 MiB at once, and a larger row alone
-    assert_eq!(*counting.0.borrow(), [2, 1, 1, 2]);
+    let next = ArchiveWriter::resume(WRITER, WriterProgress::default());
+    let mut export = Export { rows, last: None, transactions: 0, next, has_progress: false };
+    let writes = core::iter::from_fn(|| export.next_write());
+    let writes: Vec<_> = writes.map(|write| (write.rows.len(), write.replaces)).collect();
+    // At most 4 MiB at once, and a larger row alone; the progress comes last.
+    assert_eq!(writes, [(2, false), (1, false), (1, false), (2, false), (1, true)]);
 }
 
 #[test]
@@ -195,7 +163,7 @@ fn heights_below_the_ones_that_are_kept_are_forgotten() {
     let progress = WriterProgress { heights, open: open.into() };
     let archive = MemoryArchive::new();
     archive.put_many(&[(WriterProgress::key(WRITER), progress.encode(WRITER))]).unwrap();
-    let mut writer = ArchiveWriter::open(WRITER, &archive).unwrap();
+    let mut writer = ArchiveWriter::resume(WRITER, progress.clone());
     writer.forget_below(0, &archive).unwrap();
     assert_eq!(*writer.progress(), progress);
     writer.forget_below(10, &archive).unwrap();

@@ -2,8 +2,6 @@
 //!
 //! A writer puts the rows of an export first, and then its progress, so progress never names what
 //! is not durable. After a crash in between, the same rows are put again, which changes nothing.
-//! The storage is read and the archive is written in two calls, so that no snapshot is held while
-//! a remote archive is waited for.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -17,23 +15,9 @@ use crate::storage::{Key, Row, Table};
 /// Bytes of rows that are put in one call, about
 const MAX_PUT_BYTES: usize = 4 << 20;
 
-/// Puts the final blocks of a storage into an archive
-///
-/// ```
-/// use milepost::archive::{ArchiveWriter, MemoryArchive, WriterId};
-/// use milepost::storage::{MemoryStorage, run};
-///
-/// let (storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
-/// let mut writer = ArchiveWriter::open(WriterId(7), &archive)?;
-/// // After each block, and until there is nothing left:
-/// while let Some(export) = run(&mut writer.export(), &storage)? {
-///     writer.put(export, &archive)?;
-/// }
-/// assert!(writer.progress().heights.is_empty());
-/// # Ok::<(), milepost::Error>(())
-/// ```
+/// What is exported next, by what is archived
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ArchiveWriter {
+pub(crate) struct ArchiveWriter {
     pub(super) id: WriterId,
     pub(super) progress: WriterProgress,
     /// The next block; `None` to look for the first one that is not archived
@@ -49,17 +33,6 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// A writer that continues after the heights that it has archived before
-    ///
-    /// No other process may write with this id at the same time.
-    ///
-    /// # Errors
-    ///
-    /// Those of the archive, or a corrupt row.
-    pub fn open(id: WriterId, archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
-        WriterProgress::read(id, archive).map(|progress| Self::resume(id, progress))
-    }
-
     /// A writer that continues after these heights
     pub(crate) const fn resume(id: WriterId, progress: WriterProgress) -> Self {
         let until = BlockHeight::MAX;
@@ -67,62 +40,34 @@ impl ArchiveWriter {
     }
 
     /// This writer, which exports no block above this height
-    ///
-    /// What is open at or below it is exported when blocks above it have finalized it: to fill a
-    /// range, import blocks beyond its end until nothing is open.
-    #[must_use]
-    pub const fn until(mut self, height: BlockHeight) -> Self {
+    pub(crate) const fn until(mut self, height: BlockHeight) -> Self {
         self.until = height;
         self
     }
 
     /// The id
-    pub const fn id(&self) -> WriterId {
+    pub(crate) const fn id(&self) -> WriterId {
         self.id
     }
 
     /// The heights that it has archived
-    pub const fn progress(&self) -> &WriterProgress {
+    pub(crate) const fn progress(&self) -> &WriterProgress {
         &self.progress
     }
 
     /// Whether there will never be more to export: everything up to the height of
     /// [`until`](Self::until) is archived, and nothing of it is open
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.has_ended && self.progress.open.is_empty()
     }
 
     /// The query for the rows of the storage that this writer has not archived
-    pub fn export(&self) -> ExportQuery {
+    pub(crate) fn export(&self) -> ExportQuery {
         ExportQuery::new(self.clone())
     }
 
-    /// Puts the rows of an export, and then the progress of the writer
-    ///
-    /// # Errors
-    ///
-    /// Those of the archive. The writer is unchanged then, and exports the same again.
-    pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
-        let mut export = export;
-        while let Some(write) = export.next_write() {
-            write.run(archive)?;
-        }
-        *self = export.next;
-        Ok(())
-    }
-
-    /// Removes the heights below this one from the progress of all writers, before a [`Removal`]
-    /// removes their rows
-    ///
-    /// For an archive that no other process uses, as one in a directory. What is open at these
-    /// heights is not archived any more.
-    ///
-    /// [`Removal`]: super::Removal
-    ///
-    /// # Errors
-    ///
-    /// Those of the archive, or a corrupt row.
-    pub fn forget_below(
+    /// Removes the heights below this one from the progress of all writers
+    pub(crate) fn forget_below(
         &mut self,
         height: BlockHeight,
         archive: &(impl Archive + ?Sized),
@@ -199,7 +144,7 @@ impl WriterProgress {
     ///
     /// Everything below is archived, and no transaction there is open. The newest block that is
     /// archived is kept, because the block after it names it as its parent.
-    pub fn floor(&self, earliest: BlockHeight) -> BlockHeight {
+    pub(crate) fn floor(&self, earliest: BlockHeight) -> BlockHeight {
         let Some(range) = self.heights.range_of(earliest) else { return earliest };
         let first_open = self.open.partition_point(|open| open.height < earliest);
         let open = self.open.get(first_open).map(|open| open.height);

@@ -167,8 +167,10 @@ pub struct ArchiveStatus {
 impl ArchiveExporter {
     /// An exporter for a storage that keeps at most this many blocks for the archive
     ///
-    /// `new_writer` is the id of the writer if the storage has none yet: a random one, because no
-    /// two writers of an archive may have one id. Without it the archive is only read.
+    /// It continues after what its writer has archived before: no other process may write with the
+    /// same id at the same time. `new_writer` is the id of the writer if the storage has none yet:
+    /// a random one, because no two writers of an archive may have one id. Without it the archive
+    /// is only read.
     pub fn new(max_blocks: u64, new_writer: Option<WriterId>) -> Self {
         Self {
             new_writer,
@@ -189,7 +191,10 @@ impl ArchiveExporter {
         }
     }
 
-    /// The same, which exports no block above this height: see [`ArchiveWriter::until`]
+    /// The same, which exports no block above this height
+    ///
+    /// What is open at or below it is exported when blocks above it have finalized it: to fill a
+    /// range, import blocks beyond its end until [`run`](Self::run) returns that it is complete.
     #[must_use]
     pub const fn until(mut self, height: BlockHeight) -> Self {
         self.until = height;
@@ -220,9 +225,28 @@ impl ArchiveExporter {
         self.first_kept = height;
     }
 
-    /// The writer, once its progress was read
-    pub const fn writer_mut(&mut self) -> Option<&mut ArchiveWriter> {
-        self.writer.as_mut()
+    /// The id of the writer, once its progress was read
+    pub fn writer(&self) -> Option<WriterId> {
+        self.writer.as_ref().map(ArchiveWriter::id)
+    }
+
+    /// Removes the heights below this one from the progress of all writers, before a [`Removal`]
+    /// removes their rows; nothing before the progress of the writer was read
+    ///
+    /// For an archive that no other process uses, as one in a directory. What is open at these
+    /// heights is not archived any more.
+    ///
+    /// [`Removal`]: crate::archive::Removal
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive, or a corrupt row.
+    pub fn forget_below(
+        &mut self,
+        height: BlockHeight,
+        archive: &(impl Archive + ?Sized),
+    ) -> Result<(), Error> {
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.forget_below(height, archive))
     }
 
     /// Whether it waits for a row
@@ -246,8 +270,9 @@ impl ArchiveExporter {
         WriterProgress::union(self.union.iter().chain(own))
     }
 
-    /// The progress of this writer or, if the archive is only read, of all writers
-    fn progress(&self) -> Option<&WriterProgress> {
+    /// The progress of this writer or, if the archive is only read, of all writers; `None` before
+    /// it was read
+    pub fn progress(&self) -> Option<&WriterProgress> {
         self.writer.as_ref().map(ArchiveWriter::progress).or(self.union.as_ref())
     }
 

@@ -146,9 +146,8 @@ fn an_export_that_fails_at_any_step_is_made_good_by_the_next_one() {
             Engine::default().import_block(last, &settings, &mut storage).unwrap();
             assert_eq!((earliest(&storage), blocks(&storage)), (first, imported));
         }
-        let writer = exporter.writer_mut().map(|writer| writer.progress().clone());
         let durable = WriterProgress::read(WriterId(7), &archive).unwrap();
-        assert!(writer.is_none_or(|progress| {
+        assert!(exporter.progress().is_none_or(|progress| {
             progress.heights.iter().all(|range| durable.heights.contains(*range.end()))
         }));
 
@@ -168,7 +167,7 @@ fn the_id_of_a_writer_is_that_of_its_storage() {
     import(&mut exporter(7), &mut storage, &archive, &messages[..10]);
     let mut next = exporter(8);
     import(&mut next, &mut storage, &archive, &messages[10..]);
-    assert_eq!(next.writer_mut().map(|writer| writer.id()), Some(WriterId(7)));
+    assert_eq!(next.writer(), Some(WriterId(7)));
     assert_eq!(storage.get(&WriterId::key()).unwrap().as_deref(), Some(&*WriterId(7).encode()));
     let mut progress = Vec::new();
     archive.scan(Table::ArchiveProgress, None, usize::MAX, &mut progress).unwrap();

@@ -13,13 +13,12 @@ use milepost_testkit::Rng;
 
 use super::*;
 use crate::archive::{
-    Archive, ArchiveLookup, ArchiveWriter, MemoryArchive, Removal, WithArchive, WriterId,
-    WriterProgress, copy,
+    Archive, ArchiveLookup, MemoryArchive, Removal, WithArchive, WriterId, WriterProgress, copy,
 };
 use crate::import::{ImportSettings, Retention};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::FinalizedTransaction;
-use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Table, run};
+use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Table};
 use crate::{Error, ErrorKind};
 
 /// An archive whose calls fail once a number of them is used up
@@ -194,10 +193,7 @@ fn a_storage_that_forgets_what_is_archived_answers_as_one_that_keeps_everything(
             assert_eq!(server.evicted(), 0);
             assert!(server.blocks() < 40, "{} blocks are kept", server.blocks());
         }
-        let writers: Vec<_> = servers
-            .each_mut()
-            .map(|server| server.exporter.writer_mut().map(|writer| writer.id()))
-            .into();
+        let writers = servers.each_ref().map(|server| server.exporter.writer());
         assert_eq!(writers, [Some(WriterId(1)), Some(WriterId(2)), None]);
         // No two writers have put different rows, and a copy answers as well.
         let duplicate = MemoryArchive::new();
@@ -219,29 +215,24 @@ fn two_halves_filled_by_two_writers_are_the_whole() {
     let mut chain = Practice::new(settings);
     let messages: Vec<_> = (0..60).map(|_| chain.next_message()).collect();
     let middle = messages[30].height;
-    let fill = |writer: ArchiveWriter, first: BlockHeight, archive: &MemoryArchive| {
-        let (mut storage, mut writer) = (MemoryStorage::new(), writer);
+    let fill = |exporter: ArchiveExporter, first: BlockHeight, archive: &MemoryArchive| {
+        let (mut storage, mut exporter) = (MemoryStorage::new(), exporter);
         for message in messages.iter().filter(|message| message.height >= first) {
             let settings = ImportSettings::default();
             Engine::default().import_block(&message.json, &settings, &mut storage).unwrap();
-            while let Some(export) = run(&mut writer.export(), &storage).unwrap() {
-                writer.put(export, archive).unwrap();
-            }
+            exporter.run(&mut storage, archive, false).unwrap();
         }
-        (storage, writer)
+        (storage, exporter.progress().unwrap().clone())
     };
     let [whole_archive, halves] = [MemoryArchive::new(), MemoryArchive::new()];
-    let open = |id, archive| ArchiveWriter::open(WriterId(id), archive).unwrap();
-    let (whole, all) = fill(open(1, &whole_archive), 0, &whole_archive);
+    let exporter = |id| Server::exporter(Some(id), 1_000);
+    let (whole, all) = fill(exporter(1), 0, &whole_archive);
     // The first half reads on past its end until nothing is open.
-    let (_, first) = fill(open(2, &halves).until(middle - 1), 0, &halves);
-    assert!(first.progress().open.is_empty());
-    assert_eq!(
-        first.progress().heights.iter().last().map(|range| *range.end() < middle),
-        Some(true)
-    );
-    let (_, second) = fill(open(3, &halves), middle, &halves);
-    assert_eq!(second.progress().open, all.progress().open);
+    let (_, first) = fill(exporter(2).until(middle - 1), 0, &halves);
+    assert!(first.open.is_empty());
+    assert_eq!(first.heights.iter().last().map(|range| *range.end() < middle), Some(true));
+    let (_, second) = fill(exporter(3), middle, &halves);
+    assert_eq!(second.open, all.open);
     for table in Table::ARCHIVE.into_iter().filter(|table| *table != Table::ArchiveProgress) {
         let [mut one, mut other] = [Vec::new(), Vec::new()];
         whole_archive.scan(table, None, usize::MAX, &mut one).unwrap();
@@ -314,12 +305,12 @@ fn heights_that_are_not_kept_are_removed_as_a_whole() {
     let range = heights.iter().next().unwrap();
     let first = (range.start() + range.end()) / 2;
     let all = archive.len();
-    let writer = servers[0].exporter.writer_mut().unwrap();
-    writer.forget_below(first, &archive).unwrap();
+    let exporter = &mut servers[0].exporter;
+    exporter.forget_below(first, &archive).unwrap();
     // Of all writers, and durable before a row is removed.
     let kept = WriterProgress::read_union(&archive).unwrap();
     assert_eq!(kept.heights.iter().collect::<Vec<_>>(), [first..=*range.end()]);
-    assert_eq!(writer.progress().heights, kept.heights);
+    assert_eq!(exporter.progress().unwrap().heights, kept.heights);
     assert_eq!(archive.len(), all);
 
     let mut removal = Removal::new();

@@ -2,12 +2,10 @@
 //!
 //! Each condition is tried alone, at its limit and beside it, over blocks without transactions.
 
-use alloc::format;
 use alloc::string::ToString as _;
-use alloc::vec::Vec;
 
-use crate::archive::{ArchiveWriter, MemoryArchive, WriterId};
-use crate::endpoint::Engine;
+use crate::archive::{MemoryArchive, WriterId};
+use crate::endpoint::{ArchiveExporter, Engine};
 use crate::import::{
     ArchiveFloor, BlockHeader, BlockPosition, FinalityImport, FinalityRule, ImportSettings,
     ImportSummary, MessageBuilder, Retention,
@@ -129,11 +127,9 @@ fn what_a_writer_has_archived_is_the_floor() {
         let last_final = BlockHeight::saturating_sub(height, 2);
         import(height, last_final, &ImportSettings::default(), &mut storage);
     }
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
-    let export = run(&mut writer.export(), &storage).unwrap().unwrap();
-    let keys: Vec<_> = export.rows.iter().map(|(key, _)| format!("{:?}", key.table())).collect();
-    assert_eq!(keys.len(), 14, "two rows of each of seven blocks: {keys:?}");
-    writer.put(export, &archive).unwrap();
-    assert_eq!(writer.progress().heights.to_string(), "1-7");
-    assert_eq!(writer.progress().floor(1), 7);
+    let mut exporter = ArchiveExporter::new(1_000, Some(WriterId(1)));
+    exporter.run(&mut storage, &archive, false).unwrap();
+    assert_eq!(archive.len(), 15, "two rows of each of seven blocks, and the progress");
+    assert_eq!(exporter.progress().unwrap().heights.to_string(), "1-7");
+    assert_eq!(exporter.status().kept_from, 7);
 }

@@ -4,7 +4,7 @@
 use alloc::string::ToString as _;
 use alloc::vec;
 
-use crate::archive::{ArchiveWriter, MemoryArchive, WriterId};
+use crate::archive::{ArchiveWriter, WriterId, WriterProgress};
 use crate::config::{BlockReference, ConfigImport, ConfigQuery, Finality};
 use crate::endpoint::{ChainQuery, Engine, RequestQuery, Settings};
 use crate::import::{BlockImport, FinalityImport, ImportSettings, MessageBuilder};
@@ -44,7 +44,7 @@ fn queries_end_once_and_those_of_reads_can_start_again() {
         "sender_account_id":"alice.near","wait_until":"NONE"},"id":1}"#;
     let request = Engine::default().parse(body, None);
     check("request", RequestQuery::new(&Settings::default(), request), true);
-    let writer = ArchiveWriter::open(WriterId(1), &MemoryArchive::new()).unwrap();
+    let writer = ArchiveWriter::resume(WriterId(1), WriterProgress::default());
     check("export", writer.export(), true);
     check("finality", FinalityImport::new(), false);
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use super::*;
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, ArchiveWriter, MemoryArchive, WithArchive, WriterId};
+use crate::archive::{ArchiveLookup, MemoryArchive, WithArchive, WriterId};
+#[cfg(feature = "archive")]
+use crate::endpoint::ArchiveExporter;
 use crate::primitives::CryptoHash;
 use crate::status::{FinalStatus, StatusQuery, TransactionStatus};
 use crate::storage::rows::{ChainRecord, ReceiptParent};
@@ -247,14 +249,12 @@ fn a_refusal_that_retention_has_removed_does_not_come_back() {
 #[cfg(feature = "archive")]
 fn archived(writer: u64, blocks: &[Has], archive: &MemoryArchive) -> MemoryStorage {
     let mut storage = MemoryStorage::new();
-    let mut writer = ArchiveWriter::open(WriterId(writer), archive).unwrap();
+    let mut exporter = ArchiveExporter::new(1_000, Some(WriterId(writer)));
     for (height, has) in (1_u64..).zip(blocks) {
         let last_final = height.saturating_sub(2);
         let message = message(height, 0, (height - 1, 0), last_final, *has);
         import(&message, Retention::Blocks(5), &mut storage);
-        while let Some(export) = run(&mut writer.export(), &storage).unwrap() {
-            writer.put(export, archive).unwrap();
-        }
+        exporter.run(&mut storage, archive, false).unwrap();
     }
     storage
 }

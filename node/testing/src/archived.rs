@@ -9,12 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use milepost::ErrorKind;
-use milepost::archive::{ArchiveWriter, Origin, WriterId};
-use milepost::endpoint::Engine;
+use milepost::archive::{Origin, WriterId};
+use milepost::endpoint::{ArchiveExporter, Engine};
 use milepost::import::BlockImport;
 use milepost::primitives::CryptoHash;
 use milepost::storage::rows::decode_block_hash;
-use milepost::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
+use milepost::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_redb::{Options, RedbStorage};
 use milepost_tests::vectors::{Fixture, engine, with_path};
@@ -44,13 +44,11 @@ pub fn import_fixture(fixture: &Fixture, directory: &Path) -> Result<Archived, S
     let failed = |error: milepost::Error| format!("fixture {}: {error}", fixture.name);
     let rows = DirectoryArchive::open(&archive).map_err(failed)?;
     let rows = CompressedArchive::new(rows, Origin::of(WRITER)).map_err(failed)?;
-    let mut writer = ArchiveWriter::open(WRITER, &rows).map_err(failed)?;
-    let whole = engine::import_fixture(fixture, MemoryStorage::new())?;
-    while let Some(export) = run(&mut writer.export(), &whole).map_err(failed)? {
-        writer.put(export, &rows).map_err(failed)?;
-    }
+    let mut whole = engine::import_fixture(fixture, MemoryStorage::new())?;
+    let mut exporter = ArchiveExporter::new(u64::MAX, Some(WRITER));
+    exporter.run(&mut whole, &rows, false).map_err(failed)?;
     let chain = Engine::default().chain_status(&whole).map_err(failed)?;
-    let floor = chain.earliest.map_or(0, |block| writer.progress().floor(block.height));
+    let floor = exporter.status().kept_from;
     let head = chain.head.map_or(0, |block| block.height);
     let mut rows = (floor..=head).map(|height| whole.get(&Key::number(Table::Heights, height)));
     let first = rows.find_map(|row| row.transpose()).transpose().map_err(failed)?;

@@ -1,10 +1,10 @@
 //! Proofs of answers about transactions that a storage has forgotten, from its archive.
 
 use milepost::archive::{
-    Archive as _, ArchiveLookup, ArchiveWriter, ArchivedProof, MemoryArchive, WithArchive, WriterId,
+    Archive as _, ArchiveLookup, ArchivedProof, MemoryArchive, WithArchive, WriterId,
 };
-use milepost::endpoint::Settings as EngineSettings;
-use milepost::import::{ArchiveFloor, Retention};
+use milepost::endpoint::{ArchiveExporter, Settings as EngineSettings};
+use milepost::import::Retention;
 use milepost::storage::Table;
 
 use super::*;
@@ -14,15 +14,14 @@ struct Archived {
     verifier: BlockVerifier,
     storage: MemoryStorage,
     archive: MemoryArchive,
-    writer: ArchiveWriter,
+    exporter: ArchiveExporter,
 }
 
 impl Archived {
     fn new() -> Self {
-        let archive = MemoryArchive::new();
-        let writer = ArchiveWriter::open(WriterId(1), &archive).unwrap();
-        let verifier = BlockVerifier::new(VerifyMode::Strict);
-        Self { verifier, storage: MemoryStorage::new(), archive, writer }
+        let (storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
+        let exporter = ArchiveExporter::new(1_000, Some(WriterId(1)));
+        Self { verifier: BlockVerifier::new(VerifyMode::Strict), storage, archive, exporter }
     }
 
     fn engine() -> Engine {
@@ -30,17 +29,13 @@ impl Archived {
     }
 
     fn import(&mut self, message: &[u8], exports: bool) {
-        let earliest = Self::engine().chain_status(&self.storage).unwrap().earliest;
-        let height = earliest.map_or(0, |it| self.writer.progress().floor(it.height));
-        let settings = ImportSettings::default()
-            .with_retention(Retention::Blocks(4))
-            .with_archive_floor(ArchiveFloor { height, max_blocks: 1_000 });
-        let (_, import) = self.verifier.read(message, settings);
+        let settings = ImportSettings::default().with_retention(Retention::Blocks(4));
+        let (_, import) = self.verifier.read(message, self.exporter.import_settings(settings));
         // Some blocks of a chain with forks are refused.
         let Ok((batch, _)) = import.unwrap().run(&self.storage) else { return };
         self.storage.commit(batch).unwrap();
-        while exports && let Some(export) = run(&mut self.writer.export(), &self.storage).unwrap() {
-            self.writer.put(export, &self.archive).unwrap();
+        if exports {
+            self.exporter.run(&mut self.storage, &self.archive, false).unwrap();
         }
     }
 

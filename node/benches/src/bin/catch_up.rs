@@ -19,8 +19,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Instant;
 
-use milepost::archive::{ArchiveLookup, ArchiveWriter, Origin, WithArchive, WriterId};
-use milepost::endpoint::Engine;
+use milepost::archive::{ArchiveLookup, Origin, WithArchive, WriterId};
+use milepost::endpoint::{ArchiveExporter, Engine};
 use milepost::import::{ArchiveFloor, BlockImport, ImportSettings, ImportSummary, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::status::{Milestone, StatusQuery};
@@ -206,15 +206,11 @@ impl<'messages> Archived<'messages> {
         let start = Instant::now();
         thread::scope(|scope| {
             let exporter = scope.spawn(|| {
-                let mut writer = ArchiveWriter::open(WriterId(1), archive)?;
+                let mut exporter = ArchiveExporter::new(u64::MAX, Some(WriterId(1)));
                 loop {
                     let is_last = is_imported.load(Relaxed);
-                    while let Some(export) = run(&mut writer.export(), &self.storage.snapshot()?)? {
-                        writer.put(export, archive)?;
-                    }
-                    let chain = Engine::default().chain_status(&self.storage.snapshot()?)?;
-                    let earliest = chain.earliest.map_or(0, |block| block.height);
-                    self.floor.store(writer.progress().floor(earliest), Relaxed);
+                    exporter.run(&mut self.storage.clone(), archive, false)?;
+                    self.floor.store(exporter.status().kept_from, Relaxed);
                     if is_last {
                         return Ok(());
                     }

@@ -12,12 +12,10 @@ use core::error::Error;
 use std::fs;
 use std::path::Path;
 
-use milepost::archive::{
-    Archive as _, ArchiveLookup, ArchiveWriter, Origin, WithArchive, WriterId,
-};
-use milepost::endpoint::{Engine, Settings};
-use milepost::import::{ArchiveFloor, BlockVerifier, ImportSettings, Retention, VerifyMode};
-use milepost::storage::{Key, Row, Storage as _, Table, WriteBuffer, run};
+use milepost::archive::{Archive as _, ArchiveLookup, Origin, WithArchive, WriterId};
+use milepost::endpoint::{ArchiveExporter, Engine, Settings};
+use milepost::import::{BlockVerifier, ImportSettings, Retention, VerifyMode};
+use milepost::storage::{Key, Row, Storage as _, Table, WriteBuffer};
 use milepost_archive::{CompressedArchive, DirectoryArchive, Level};
 use milepost_benches::{Answers, StoredChain};
 use milepost_redb::{Options, RedbStorage};
@@ -134,22 +132,14 @@ fn archive(
     let mut storage = RedbStorage::open(&path, &Options::default())?;
     let rows = DirectoryArchive::open(folder.path().join("archive"))?;
     let archive = CompressedArchive::new(rows, Origin::of(WRITER))?;
-    let mut writer = ArchiveWriter::open(WRITER, &archive)?;
+    let mut exporter = ArchiveExporter::new(u64::MAX, Some(WRITER));
     let mut verifier = BlockVerifier::new(VerifyMode::Strict);
-    let mut floor = 0;
     for message in &chain.messages {
-        let floor_of_block = ArchiveFloor { height: floor, max_blocks: u64::MAX };
-        let settings = ImportSettings::default()
-            .with_retention(Retention::Blocks(KEPT_BLOCKS))
-            .with_archive_floor(floor_of_block);
-        let (_, import) = verifier.read(message, settings);
+        let settings = ImportSettings::default().with_retention(Retention::Blocks(KEPT_BLOCKS));
+        let (_, import) = verifier.read(message, exporter.import_settings(settings));
         let (batch, _) = import?.run(&storage.snapshot()?)?;
         storage.commit(batch)?;
-        while let Some(export) = run(&mut writer.export(), &storage.snapshot()?)? {
-            writer.put(export, &archive)?;
-        }
-        let earliest = Engine::default().chain_status(&storage.snapshot()?)?.earliest;
-        floor = writer.progress().floor(earliest.map_or(0, |block| block.height));
+        exporter.run(&mut storage, &archive, false)?;
     }
     let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
     let ask = |archive: &CompressedArchive<DirectoryArchive>| -> Result<(), Box<dyn Error>> {

@@ -303,11 +303,11 @@ impl Exporter {
         reads_progress: bool,
         writes: bool,
     ) -> Result<bool, Error> {
-        let mut is_open = exporter.writer_mut().is_some();
+        let mut is_open = exporter.writer().is_some();
         let mut step = exporter.start(reads_progress);
         loop {
-            if let Some(writer) = exporter.writer_mut().filter(|_| !is_open) {
-                info!("this server writes to the archive as writer {}", writer.id());
+            if let Some(writer) = exporter.writer().filter(|_| !is_open) {
+                info!("this server writes to the archive as writer {writer}");
                 is_open = true;
             }
             let is_write = matches!(step, ExportStep::Write(_));
@@ -364,7 +364,9 @@ impl Exporter {
         interval: u64,
     ) -> Result<(), Error> {
         let archive = self.lookups.archive();
-        let Some(writer) = state.exporter.writer_mut() else { return Ok(()) };
+        if state.exporter.writer().is_none() {
+            return Ok(());
+        }
         let before = match state.first_kept {
             Some(before) => before,
             None => {
@@ -375,7 +377,7 @@ impl Exporter {
         state.first_kept = Some(before);
         if state.removal.is_none() && first >= before.saturating_add(interval) {
             // Before the rows, so that no height is called complete whose rows are removed.
-            writer.forget_below(first, archive)?;
+            state.exporter.forget_below(first, archive)?;
             state.progress_read = None;
             state.first_kept = Some(first);
             state.removal = Some(Removal::new());

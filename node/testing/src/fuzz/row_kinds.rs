@@ -6,20 +6,18 @@
 //! rows work together is for the target `rows`.
 
 use milepost::archive::{
-    Archive, ArchiveLookup, ArchiveWriter, ArchivedBlock, ArchivedProof, ArchivedReceipt,
-    ArchivedRow, Envelope, MemoryArchive, Origin, WithArchive, WriterId, WriterProgress,
-    for_each_row, is_new_content, served_row,
+    Archive, ArchiveLookup, ArchivedBlock, ArchivedProof, ArchivedReceipt, ArchivedRow, Envelope,
+    MemoryArchive, Origin, WithArchive, WriterId, WriterProgress, for_each_row, is_new_content,
+    served_row,
 };
-use milepost::endpoint::{Engine, Settings};
+use milepost::endpoint::{ArchiveExporter, Engine, Settings};
 use milepost::primitives::CryptoHash;
 use milepost::status::ProofEnd;
 use milepost::storage::rows::{
     BlockRecord, ChainRecord, ConfigIndex, FinalizedTransaction, ForkBlock, OutcomeRow,
     ReceiptParent, ReceiptRecord, RowId, TransactionRecord, decode_block_hash,
 };
-use milepost::storage::{
-    ConfigRecord, Key, MemoryStorage, OutcomeRecord, Row, Snapshot, Table, run,
-};
+use milepost::storage::{ConfigRecord, Key, MemoryStorage, OutcomeRecord, Row, Snapshot, Table};
 use milepost_archive::CompressedArchive;
 
 use milepost_tests::fuzz::WORLD;
@@ -40,10 +38,8 @@ thread_local! {
     /// The archive of the chain, as rows lie in it; a target has one thread
     static ARCHIVE: CompressedArchive<MemoryArchive> = {
         let archive = CompressedArchive::new(MemoryArchive::new(), ORIGIN).expect("memory");
-        let mut writer = ArchiveWriter::open(WriterId(1), &archive).expect("an archive");
-        while let Some(export) = run(&mut writer.export(), &WORLD.storage).expect("sound rows") {
-            writer.put(export, &archive).expect("memory is not full");
-        }
+        let mut exporter = ArchiveExporter::new(u64::MAX, Some(WriterId(1)));
+        exporter.run(&mut WORLD.storage.clone(), &archive, false).expect("sound rows");
         archive
     };
 }
@@ -144,7 +140,7 @@ fn archived(table: Table, row: &[u8]) {
     if archive.put_many(&[(stored, plain)]).is_err() {
         return;
     }
-    let _writer = ArchiveWriter::open(WriterId(1), &archive);
+    let _progress = WriterProgress::read(WriterId(1), &archive);
     let _union = WriterProgress::read_union(&archive);
     let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
     let empty = MemoryStorage::new();

@@ -8,11 +8,11 @@ use std::io::Write;
 use std::path::Path;
 
 use milepost::ErrorKind;
-use milepost::archive::{ArchiveWriter, Origin, WriterId};
-use milepost::endpoint::Engine;
-use milepost::import::{ArchiveFloor, ImportSettings, Retention};
-use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::storage::{Storage, run};
+use milepost::archive::{Origin, WriterId};
+use milepost::endpoint::{ArchiveExporter, Engine};
+use milepost::import::{ImportSettings, Retention};
+use milepost::primitives::CryptoHash;
+use milepost::storage::Storage;
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_practice::{Practice, Settings};
 use milepost_redb::{Options, RedbStorage};
@@ -77,20 +77,15 @@ pub fn fill(
     acknowledged: &mut impl Write,
 ) -> Result<(), Box<dyn Error>> {
     let Stores { mut store, archive } = Stores::open(directory)?;
-    let mut writer = ArchiveWriter::open(WRITER, &archive)?;
-    let mut floor = 0;
+    let mut exporter = ArchiveExporter::new(1_000, Some(WRITER));
     for (index, message) in chain().0.iter().enumerate().skip(from) {
-        take_in(message, floor, &mut store)?;
+        take_in(message, &exporter, &mut store)?;
         // One call, so that there is one system call.
         acknowledged.write_all(format!("{ACKNOWLEDGED}{}\n", index + 1).as_bytes())?;
-        while let Some(export) = run(&mut writer.export(), &store.snapshot()?)? {
-            writer.put(export, &archive)?;
-        }
+        exporter.run(&mut store, &archive, false)?;
         if index % COMPACTED == COMPACTED - 1 {
             archive.inner().compact()?;
         }
-        let earliest = Engine::default().chain_status(&store.snapshot()?)?.earliest;
-        floor = earliest.map_or(0, |earliest| writer.progress().floor(earliest.height));
     }
     Ok(())
 }
@@ -98,13 +93,11 @@ pub fn fill(
 /// Imports a message; one that contradicts the chain is left out, as a server does
 fn take_in(
     message: &[u8],
-    floor: BlockHeight,
+    exporter: &ArchiveExporter,
     store: &mut impl Storage,
 ) -> Result<(), milepost::Error> {
-    let floor = ArchiveFloor { height: floor, max_blocks: 1_000 };
-    let settings = ImportSettings::default()
-        .with_retention(Retention::Blocks(RETAINED_BLOCKS))
-        .with_archive_floor(floor);
+    let settings = ImportSettings::default().with_retention(Retention::Blocks(RETAINED_BLOCKS));
+    let settings = exporter.import_settings(settings);
     match Engine::default().import_block(message, &settings, store) {
         Err(error) if error.kind() != ErrorKind::Chain => Err(error),
         _ => Ok(()),

@@ -7,9 +7,9 @@
 use core::error::Error;
 use std::path::Path;
 
-use milepost::archive::{ArchiveLookup, ArchiveWriter, WithArchive, WriterId};
-use milepost::endpoint::{Engine, RequestState, Settings};
-use milepost::storage::{MemoryStorage, Snapshot, Storage as _, run};
+use milepost::archive::{ArchiveLookup, WithArchive, WriterId};
+use milepost::endpoint::{ArchiveExporter, Engine, RequestState, Settings};
+use milepost::storage::{MemoryStorage, Snapshot, Storage as _};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_benches::{Cpu, Workload, import_all};
 use milepost_redb::{Options, RedbStorage};
@@ -27,10 +27,7 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     import_all(&workload.messages, &mut storage);
     let rows = DirectoryArchive::open(directory.join("responses"))?;
     let archive = CompressedArchive::new(rows, ORIGIN)?;
-    let mut writer = ArchiveWriter::open(WriterId(1), &archive)?;
-    while let Some(export) = run(&mut writer.export(), &storage.snapshot()?)? {
-        writer.put(export, &archive)?;
-    }
+    ArchiveExporter::new(u64::MAX, Some(WriterId(1))).run(&mut storage, &archive, false)?;
     archive.inner().compact()?;
 
     let request = workload.by_hash();
