@@ -195,14 +195,16 @@ impl BlockRows {
         if is_copy || self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
             return self.skip(id, "outcome", is_copy).map(|()| false);
         }
-        // Each is a leaf; the first execution is the answer.
+        // Each is a leaf; the first execution is the answer, and the receipts of all are its own.
         let row = Row::from(&self.row[..]);
         let first = self.rows.iter_mut().find(|(other, _)| *other == outcome_id(id));
         if let Some((_, first)) = first
             && matches!(status, OutcomeStatus::SuccessReceiptId(_))
-            && OutcomeRecord::decode(first)?.status == OutcomeStatus::Failure
         {
-            *first = row;
+            match OutcomeRecord::decode(first)?.status {
+                OutcomeStatus::Failure => *first = row,
+                _ => self.rows.push((outcome_id(id), row)),
+            }
         }
         Ok(true)
     }

@@ -27,8 +27,12 @@ enum Has {
     Rejection,
     /// The execution, which makes the receipt of this number
     Execution(u64),
+    /// Two executions in one chunk, which make the receipts of these numbers
+    Executions(u64, u64),
     /// The execution of the receipt of this number
     Receipt(u64),
+    /// The same, which makes the receipt of the second number
+    Parent(u64, u64),
 }
 
 fn hash(name: &str, number: u64) -> CryptoHash {
@@ -79,23 +83,31 @@ fn message(height: u64, fork: u64, prev: (u64, u64), last_final: u64, has: Has) 
         last_final_block: hash_of((last_final, 0)),
         ..BlockHeader::default()
     });
-    let mut include = |outcome: Option<String>| {
+    let include = |builder: &mut MessageBuilder, outcome: Option<String>| {
         let outcome = outcome.as_deref().map(str::as_bytes);
         builder.add_transaction(transaction("b.near", 1).as_bytes(), outcome).unwrap();
     };
+    let execute = |builder: &mut MessageBuilder, number, receipts: &str| {
+        let id = hash("receipt", number);
+        let outcome = outcome(own, id, receipts, r#"{"SuccessValue":""}"#);
+        let receipt = format!(
+            r#"{{"predecessor_id":"a.near","receiver_id":"b.near","receipt_id":"{id}",
+            "receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
+        );
+        builder.add_outcome(outcome.as_bytes(), Some(receipt.as_bytes())).unwrap();
+    };
     match has {
         Has::Nothing => {}
-        Has::NoOutcome => include(None),
-        Has::Rejection => include(Some(refused(own))),
-        Has::Execution(number) => include(Some(executed(own, number))),
-        Has::Receipt(number) => {
-            let id = hash("receipt", number);
-            let outcome = outcome(own, id, "", r#"{"SuccessValue":""}"#);
-            let receipt = format!(
-                r#"{{"predecessor_id":"a.near","receiver_id":"b.near","receipt_id":"{id}",
-                "receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
-            );
-            builder.add_outcome(outcome.as_bytes(), Some(receipt.as_bytes())).unwrap();
+        Has::NoOutcome => include(&mut builder, None),
+        Has::Rejection => include(&mut builder, Some(refused(own))),
+        Has::Execution(number) => include(&mut builder, Some(executed(own, number))),
+        Has::Executions(one, other) => {
+            include(&mut builder, Some(executed(own, one)));
+            include(&mut builder, Some(executed(own, other)));
+        }
+        Has::Receipt(number) => execute(&mut builder, number, ""),
+        Has::Parent(number, child) => {
+            execute(&mut builder, number, &format!("\"{}\"", hash("receipt", child)));
         }
     }
     builder.as_text().to_vec()
@@ -169,6 +181,30 @@ fn the_receipts_of_both_executions_lead_to_the_transaction() {
     assert_eq!([1, 2].map(|number| parent(number, &storage)), [Some(TRANSACTION); 2]);
     // The first one is not executed, so nothing is final.
     assert_eq!(stored(&storage), Some((FinalStatus::Started, 1)));
+}
+
+#[test]
+fn a_later_execution_keeps_its_receipts_when_its_block_comes_back() {
+    let first = Has::Execution(1);
+    for (blocks, root) in [
+        (&[Has::Nothing, first, Has::Execution(2)][..], 2),
+        (&[Has::Nothing, first, Has::Execution(2)], 1),
+        (&[Has::Nothing, Has::Executions(1, 2), Has::Nothing], 1),
+        (&[Has::Rejection, Has::Executions(1, 2), Has::Nothing], 1),
+        (&[Has::NoOutcome, Has::Executions(1, 2), Has::Nothing], 1),
+    ] {
+        let mut storage = imported(blocks, Retention::Everything);
+        let parents = |storage: &MemoryStorage| [1, 2, 3].map(|number| parent(number, storage));
+        let both = [Some(TRANSACTION), Some(TRANSACTION), None];
+        assert_eq!(parents(&storage), both, "{blocks:?}");
+        let fork = message(4, 1, (root, 0), 0, Has::Nothing);
+        import(&fork, Retention::Everything, &mut storage);
+        assert_eq!(parents(&storage)[1], None, "{blocks:?}");
+        let back = message(5, 0, (3, 0), 0, Has::Parent(2, 3));
+        import(&back, Retention::Everything, &mut storage);
+        assert_eq!(parents(&storage), [Some(TRANSACTION); 3], "{blocks:?}");
+        assert_eq!(stored(&storage), Some((FinalStatus::Started, 2)), "{blocks:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! its inclusions on the canonical chain, the first execution is the one that is stored; a refusal,
 //! or an inclusion without an outcome, is stored while there is no execution. The rows whose place
 //! an execution has taken are kept in the row of fork blocks of its own block, and come back when
-//! that block is reverted. Each row is listed by one block, whose removal removes it.
+//! that block is reverted. Each row is listed by one block, whose removal removes it. The outcome
+//! of a later execution is kept there too: its receipts lead to the transaction as well.
 
 use alloc::vec::Vec;
 
@@ -13,23 +14,24 @@ use super::overlay::WriteOverlay;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::Suspend;
 use crate::storage::rows::{
-    BlockRecord, FinalizedTransaction, ForkBlock, OutcomeRecord, OutcomeRow, OutcomeStatus, RowId,
-    TransactionRecord, decode_block_hash,
+    BlockPoint, BlockRecord, FinalizedTransaction, ForkBlock, OutcomeRecord, OutcomeRow,
+    OutcomeStatus, RowId, TransactionRecord, decode_block_hash,
 };
 use crate::storage::{Key, Row, Table};
 
-/// The transactions of a block that an ancestor includes too
+/// The transactions of a block that the chain has twice
 #[derive(Default)]
 pub(super) struct Doubles {
-    /// The outcomes of those that an ancestor has executed
-    pub(super) later: Vec<(CryptoHash, Row)>,
+    /// The outcomes of those that were executed before
+    pub(super) later: Vec<(RowId, Row)>,
     /// The rows whose place this block's took
     replaced: Vec<(RowId, Row)>,
 }
 
 /// Moves executions of this block to the rows that join, in place of those of an ancestor
 ///
-/// `repeated` are the rows of transactions and outcomes whose keys an ancestor has as well.
+/// `repeated` are the rows of transactions and outcomes whose keys an ancestor or this block has as
+/// well.
 pub(super) fn replace(
     repeated: &[(RowId, Row)],
     joining: &mut Vec<(RowId, Row)>,
@@ -37,19 +39,34 @@ pub(super) fn replace(
 ) -> Result<Doubles, Suspend> {
     let mut doubles = Doubles::default();
     let find = |rows: &[(RowId, Row)], row_id| rows.iter().find(|(it, _)| *it == row_id).cloned();
-    for transaction in repeated.iter().filter(|(it, _)| it.table == Table::Transactions) {
-        let RowId { id, .. } = transaction.0;
-        let again = find(repeated, outcome_id(id));
-        let own = again.clone().or_else(|| find(joining, outcome_id(id)));
-        let Some((_, outcome)) = own else { continue };
-        if !is_execution(&OutcomeRecord::decode(&outcome)?) {
-            continue;
+    for (row_id, row) in repeated {
+        let RowId { table, id } = *row_id;
+        let transaction = RowId { table: Table::Transactions, id };
+        let mut new = Vec::new();
+        if table == Table::Outcomes {
+            let is_own = find(joining, transaction).is_some();
+            // No sound chain has the outcome of a receipt twice.
+            if !is_execution(&OutcomeRecord::decode(row)?)
+                || !is_own && overlay.row(transaction.key())?.is_none()
+            {
+                continue;
+            }
+            if find(joining, *row_id).is_some() || has_executed(id, overlay)? {
+                doubles.later.push((*row_id, row.clone()));
+                continue;
+            }
+            new.push((*row_id, row.clone()));
+        } else {
+            let Some((_, outcome)) = find(joining, outcome_id(id)) else { continue };
+            if !is_execution(&OutcomeRecord::decode(&outcome)?)
+                || find(joining, transaction).is_some()
+            {
+                continue;
+            }
         }
-        if again.is_some() && has_executed(id, overlay)? {
-            doubles.later.push((id, outcome));
-            continue;
-        }
-        let new: Vec<(RowId, Row)> = again.into_iter().chain([transaction.clone()]).collect();
+        // With its outcome, unless that is of an inclusion that is not stored any more.
+        let Some(included) = find(repeated, transaction) else { continue };
+        new.push(included);
         for (row_id, _) in &new {
             let Some(row) = overlay.row(row_id.key())? else { continue };
             if row_id.table == Table::Transactions {
@@ -65,26 +82,39 @@ pub(super) fn replace(
 }
 
 impl Doubles {
-    /// Keeps the replaced rows with the block that took their place
+    /// Keeps with the block the outcomes of later executions, then the rows whose place it took
     pub(super) fn keep(self, block: CryptoHash, overlay: &mut WriteOverlay<'_, '_>) {
-        if !self.replaced.is_empty() {
-            let row = ForkBlock { rows: self.replaced }.encode();
-            overlay.put(Key::hash(Table::ForkBlocks, block), row);
+        let mut rows = self.later;
+        rows.extend(self.replaced);
+        if !rows.is_empty() {
+            overlay.put(Key::hash(Table::ForkBlocks, block), ForkBlock { rows }.encode());
         }
     }
 }
 
-/// Puts back the rows whose place a block took, which has left the chain; returns them
+/// Puts back the rows whose place a block took, which has left the chain, and returns them; its own
+/// outcomes of later executions are added to the rows of the fork block that it becomes
 ///
 /// Not those of a block that retention has removed since.
 pub(super) fn restore(
-    block: CryptoHash,
+    block: BlockPoint,
+    fork_block: &mut ForkBlock,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Vec<(RowId, Row)>, Suspend> {
-    let Some(row) = overlay.row(Key::hash(Table::ForkBlocks, block))? else {
+    let Some(row) = overlay.row(Key::hash(Table::ForkBlocks, block.hash))? else {
         return Ok(Vec::new());
     };
-    let (mut restored, rows) = (Vec::new(), ForkBlock::decode(&row)?.rows);
+    let (mut restored, mut rows) = (Vec::new(), ForkBlock::decode(&row)?.rows);
+    let is_later = |(row_id, row): &&(RowId, Row)| {
+        row_id.table == Table::Outcomes
+            && OutcomeRecord::decode(row).is_ok_and(|outcome| outcome.height == block.height)
+    };
+    for later in rows.drain(..rows.iter().take_while(is_later).count()) {
+        // After the first outcome, as in a message.
+        let first = fork_block.rows.iter().position(|(row_id, _)| *row_id == later.0);
+        let index = first.map_or(fork_block.rows.len(), |first| first + 1);
+        fork_block.rows.insert(index, later);
+    }
     // The outcome of a transaction, if it has one, is before it.
     for replaced in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
         let Some((_, transaction)) = replaced.last() else { continue };

@@ -434,7 +434,9 @@ fn apply(
     let JoiningBlock { hash, mut record, rows } = block;
     let (mut joining, mut repeated) = (Vec::with_capacity(rows.len()), Vec::new());
     for (row_id, row) in rows {
-        if overlay.row(row_id.key())?.is_none() {
+        // A block that executes a transaction twice has its outcomes one after the other.
+        let is_second = joining.last().is_some_and(|(last, _)| *last == row_id);
+        if !is_second && overlay.row(row_id.key())?.is_none() {
             joining.push((row_id, row));
         } else if matches!(row_id.table, Table::Transactions | Table::Outcomes) {
             repeated.push((row_id, row));
@@ -458,9 +460,7 @@ fn apply(
     }
     let point = BlockPoint { height: record.height, hash };
     let joined = JoinedBlock::new(point, transactions, &outcomes)?;
-    // The receipts of a later execution lead to the transaction too.
-    outcomes.append(&mut doubles.later);
-    receipt_parents::record(&outcomes, &mut record, overlay)?;
+    receipt_parents::record(&outcomes, &doubles.later, &mut record, overlay)?;
     let ordinal = chain.next_ordinal;
     record.ordinal = Some(ordinal);
     let number_rows = [(Table::Heights, record.height), (Table::Ordinals, ordinal)];

@@ -27,24 +27,26 @@ pub(super) fn add_keys(row_id: &RowId, row: &Row, keys: &mut Vec<Key>) {
     }
 }
 
-/// Writes the parents of the receipts that these outcomes of one block generated
+/// Writes the parents of the receipts that these outcomes of one block generated; `later` are those
+/// of transactions that were executed before
 ///
 /// A parent and its child may be executed in one block, in any order of its shards. Storages are
 /// asked last whether an id is that of a transaction: most are those of receipts, and finding
 /// nothing among the largest rows is what costs most in a file.
 pub(super) fn record(
     outcomes: &[(CryptoHash, Row)],
+    later: &[(RowId, Row)],
     block: &mut BlockRecord,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<(), Suspend> {
     let mut unresolved: HashMap<CryptoHash, &Row, HashBuilder> = HashMap::default();
-    let mut resolved = Vec::new();
+    let later = later.iter().map(|(row_id, outcome)| (parent_row(row_id.id, true), outcome));
+    let mut resolved: Vec<_> = later.collect();
     for (id, outcome) in outcomes {
         let transaction = Key::hash(Table::Transactions, *id);
         if overlay.is_planned(&transaction) {
-            resolved.push((parent_row(*id), outcome));
+            resolved.push((parent_row(*id, false), outcome));
         } else if let Some(parent) = overlay.row(ReceiptParent::key(*id))? {
-            ReceiptParent::decode(&parent)?;
             resolved.push((parent, outcome));
         } else {
             unresolved.insert(*id, outcome);
@@ -58,7 +60,7 @@ pub(super) fn record(
     let mut resolved = Vec::new();
     for (id, outcome) in without_parent() {
         if overlay.row(transaction(*id))?.is_some() {
-            resolved.push((parent_row(*id), outcome));
+            resolved.push((parent_row(*id, false), outcome));
         }
     }
     record_children(resolved, &mut unresolved, block, overlay)
@@ -72,7 +74,9 @@ fn record_children<'row>(
     block: &mut BlockRecord,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<(), Suspend> {
+    let mut of_later = Vec::new();
     while let Some((parent, outcome)) = resolved.pop() {
+        let is_later = ReceiptParent::decode(&parent)?.is_later;
         for receipt in OutcomeRecord::decode(outcome)?.receipts() {
             let key = ReceiptParent::key(receipt);
             // No sound chain generates a receipt twice; if one does, the first parent stays, and
@@ -81,14 +85,20 @@ fn record_children<'row>(
                 continue;
             }
             overlay.put(key, parent.clone());
-            block.rows.push(RowId { table: Table::ReceiptParents, id: receipt });
+            let rows = if is_later { &mut of_later } else { &mut block.rows };
+            rows.push(RowId { table: Table::ReceiptParents, id: receipt });
             resolved.extend(unresolved.remove(&receipt).map(|outcome| (parent.clone(), outcome)));
         }
+    }
+    if !of_later.is_empty() {
+        // They come first: see `BlockRecord::rows`.
+        of_later.append(&mut block.rows);
+        block.rows = of_later;
     }
     Ok(())
 }
 
 /// The row of the parent of what this transaction generated
-fn parent_row(transaction: CryptoHash) -> Row {
-    ReceiptParent { transaction }.encode().into()
+fn parent_row(transaction: CryptoHash, is_later: bool) -> Row {
+    ReceiptParent { transaction, is_later }.encode().into()
 }

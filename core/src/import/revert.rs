@@ -77,7 +77,7 @@ pub(super) fn revert_after(
                 }
             }
         }
-        for (row_id, row) in doubles::restore(hash, overlay)? {
+        for (row_id, row) in doubles::restore(point, &mut fork_block, overlay)? {
             update.add_row(&row_id, &row)?;
             has_restored = true;
         }

@@ -246,14 +246,16 @@ pub(crate) fn sorted_by_keys<T>(items: Vec<T>, key: impl Fn(&T) -> Key) -> Vec<T
     order.into_iter().filter_map(|(_, index)| items.get_mut(index)?.take()).collect()
 }
 
-/// The prefixes of the keys with their indices, sorted by the keys
+/// The prefixes of the keys with their indices, sorted by the keys; equal keys stay in their order
 ///
 /// Not generic, because that would make a sort for each kind of item.
 fn sorted_order(count: usize, key_at: &dyn Fn(usize) -> Option<Key>) -> Vec<(u64, usize)> {
     let prefix = |index| key_at(index).map_or(0, |key| key.prefix());
     let mut order: Vec<(u64, usize)> = (0..count).map(|index| (prefix(index), index)).collect();
     order.sort_unstable_by(|(one, index), (other, other_index)| {
-        one.cmp(other).then_with(|| key_at(*index).cmp(&key_at(*other_index)))
+        one.cmp(other)
+            .then_with(|| key_at(*index).cmp(&key_at(*other_index)))
+            .then_with(|| index.cmp(other_index))
     });
     order
 }

@@ -40,14 +40,13 @@ use super::Table;
 pub const fn version(table: Table) -> u8 {
     match table {
         Table::Chain => 4,
-        Table::Blocks | Table::Configs => 3,
+        Table::Blocks | Table::Configs | Table::ReceiptParents => 3,
         Table::Heights
         | Table::Ordinals
         | Table::Transactions
         | Table::Outcomes
         | Table::Receipts
-        | Table::ForkBlocks
-        | Table::ReceiptParents => 2,
+        | Table::ForkBlocks => 2,
         #[cfg(feature = "archive")]
         Table::ArchivedTransactions
         | Table::ArchivedReceipts

@@ -24,6 +24,8 @@ const FAILED: u8 = 4;
 pub struct ReceiptParent {
     /// The transaction's hash
     pub transaction: CryptoHash,
+    /// Whether an execution generated it that was not the transaction's first
+    pub is_later: bool,
 }
 
 impl ReceiptParent {
@@ -34,7 +36,10 @@ impl ReceiptParent {
 
     /// Encodes the record as a row
     pub fn encode(&self) -> Vec<u8> {
-        RowWriter::new(Table::ReceiptParents, 32).hash(&self.transaction).finish()
+        RowWriter::new(Table::ReceiptParents, 33)
+            .hash(&self.transaction)
+            .u8(u8::from(self.is_later))
+            .finish()
     }
 
     /// Decodes a row
@@ -44,7 +49,7 @@ impl ReceiptParent {
     /// Of kind `Version` or `Corrupt`: see [the module](super).
     pub fn decode(row: &[u8]) -> Result<Self, Error> {
         decode(Table::ReceiptParents, row, |cursor| {
-            let record = Self { transaction: cursor.hash()? };
+            let record = Self { transaction: cursor.hash()?, is_later: cursor.u8()? != 0 };
             cursor.end().map(|()| record)
         })
     }

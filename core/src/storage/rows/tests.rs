@@ -167,6 +167,6 @@ fn config_rows_of_another_version_are_refused() {
 
 #[test]
 fn receipt_parent_rows_of_another_version_are_refused() {
-    let row = ReceiptParent { transaction: id() }.encode();
+    let row = ReceiptParent { transaction: id(), is_later: false }.encode();
     check_versions(Table::ReceiptParents, &row, |row| ReceiptParent::decode(row).map(drop));
 }

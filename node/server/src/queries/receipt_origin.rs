@@ -99,7 +99,10 @@ mod tests {
         let (mut storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
         let transaction = id("transaction");
         let mut batch = Batch::new();
-        batch.put(ReceiptParent::key(id("open")), ReceiptParent { transaction }.encode());
+        batch.put(
+            ReceiptParent::key(id("open")),
+            ReceiptParent { transaction, is_later: false }.encode(),
+        );
         let outcome = OutcomeRecord {
             height: 7,
             status: OutcomeStatus::SuccessValue,
