@@ -16,7 +16,7 @@ use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::{
     BlockPoint, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction,
-    decode_block_hash,
+    ReceiptParent, decode_block_hash,
 };
 use crate::storage::sealed::Sealed;
 use crate::storage::{Key, Query, Row, Step, Table};
@@ -129,6 +129,27 @@ impl ArchiveWriter {
         let envelope = Envelope { is_refusal, ..Envelope::plain(Origin::of(self.id), row) };
         export.rows.push((key, envelope.encode().into()));
         Ok(true)
+    }
+
+    /// Adds the receipts of later executions of this block, which their transactions do not list
+    fn add_later_receipts(
+        &self,
+        record: &BlockRecord,
+        rows: &mut RowCache<'_>,
+        export: &mut Export,
+    ) -> Result<(), Suspend> {
+        rows.prefetch(record.later_receipts().map(ReceiptParent::key))?;
+        for receipt in record.later_receipts() {
+            let Some(row) = rows.row(ReceiptParent::key(receipt))? else { continue };
+            let parent = ReceiptParent::decode(row)?;
+            if parent.is_later {
+                let content =
+                    ArchivedReceipt { transaction: parent.transaction, height: record.height };
+                let row = plain_row(Origin::of(self.id), &content.encode());
+                export.rows.push((ArchivedReceipt::key(receipt), row));
+            }
+        }
+        Ok(())
     }
 
     fn add_block(&self, block: &Block, export: &mut Export) {
@@ -263,6 +284,7 @@ impl Restartable for ArchiveWriter {
         }
         OpenTransaction::sort(&mut export.next.progress.open);
         for block in blocks {
+            self.add_later_receipts(&block.record, rows, &mut export)?;
             self.add_block(&block, &mut export);
             let height = block.record.height;
             // Heights that the chain has skipped are complete too, unless the feed had a gap here.

@@ -19,7 +19,8 @@ use crate::storage::{Key, Table};
 pub struct ArchivedReceipt {
     /// The transaction's hash
     pub transaction: CryptoHash,
-    /// Height of the block that includes the transaction
+    /// Height of the block that includes the transaction; for a receipt of an execution that was
+    /// not the first, of the block that generated it
     pub height: BlockHeight,
 }
 

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use super::*;
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, MemoryArchive, WithArchive, WriterId};
+use crate::archive::{
+    Archive as _, ArchiveLookup, ArchivedReceipt, MemoryArchive, WithArchive, WriterId,
+};
 #[cfg(feature = "archive")]
 use crate::endpoint::ArchiveExporter;
 use crate::primitives::CryptoHash;
@@ -293,6 +295,29 @@ fn archived(writer: u64, blocks: &[Has], archive: &MemoryArchive) -> MemoryStora
         exporter.run(&mut storage, archive, false).unwrap();
     }
     storage
+}
+
+#[cfg(feature = "archive")]
+#[test]
+fn an_archive_leads_from_the_receipts_of_both_executions_to_the_transaction() {
+    use Has::{Execution, Executions, Nothing, Parent, Receipt};
+    for blocks in [
+        &[Executions(1, 2), Parent(2, 3), Receipt(1)][..],
+        &[Executions(1, 2), Receipt(1), Parent(2, 3)],
+        &[Has::Rejection, Executions(1, 2), Parent(2, 3), Receipt(1)],
+        &[Execution(1), Execution(2), Receipt(1), Parent(2, 3)],
+        &[Execution(1), Execution(2), Receipt(1), Nothing, Nothing, Parent(2, 3)],
+        &[Execution(1), Receipt(1), Nothing, Nothing, Execution(2), Nothing, Nothing, Parent(2, 3)],
+    ] {
+        let archive = MemoryArchive::new();
+        archived(1, &[blocks, &[Nothing; 4]].concat(), &archive);
+        let keys = [1, 2, 3].map(|number| ArchivedReceipt::key(hash("receipt", number)));
+        let mut rows = Vec::new();
+        archive.get_many(&keys, &mut rows).unwrap();
+        let transactions =
+            rows.iter().flatten().map(|row| ArchivedReceipt::decode(row).unwrap().transaction);
+        assert_eq!(transactions.collect::<Vec<_>>(), [TRANSACTION; 3], "{blocks:?}");
+    }
 }
 
 #[cfg(feature = "archive")]

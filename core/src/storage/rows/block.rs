@@ -101,10 +101,20 @@ pub struct BlockRecord {
     /// Its ordinal in the canonical chain; `None` for a fork block
     pub ordinal: Option<u64>,
     /// The rows that are removed with it; empty for a fork block
+    ///
+    /// The parents of receipts of later executions come first: transactions do not list these
+    /// receipts.
     pub rows: Vec<RowId>,
 }
 
 impl BlockRecord {
+    /// The receipts of executions that were not the first of their transactions
+    #[cfg(feature = "archive")]
+    pub(crate) fn later_receipts(&self) -> impl Iterator<Item = CryptoHash> + '_ {
+        let is_later = |row_id: &&RowId| row_id.table == Table::ReceiptParents;
+        self.rows.iter().take_while(is_later).map(|row_id| row_id.id)
+    }
+
     /// Encodes the record as a row
     pub fn encode(&self) -> Vec<u8> {
         RowWriter::new(Table::Blocks, 192 + self.proof.0.len() + self.rows.len() * 33)
