@@ -1,7 +1,10 @@
 //! Several rows of one key: which one is served, and whether another is added.
 //!
 //! Every archive decides by these two functions, so all decide alike. A transaction that was
-//! refused and then executed has both rows, of which the execution is served.
+//! refused and then executed has both rows, of which the execution is served; of refusals in
+//! several blocks, that in the first of them.
+
+use core::cmp::Ordering;
 
 use super::{Envelope, content_hash};
 use crate::storage::{Key, Row, Table};
@@ -10,8 +13,7 @@ use crate::{Error, ErrorKind};
 /// The row that a key serves, of all that it holds; `None` if it holds none
 ///
 /// The rows must have one content. The refusals of a transaction are passed over if there is its
-/// execution, whichever was put first; without, the one with the lowest hash is served, since one
-/// transaction can be refused in several blocks.
+/// execution, and those after the first one on the chain, whichever was put first.
 ///
 /// # Errors
 ///
@@ -36,11 +38,11 @@ fn is_preferred(row: &[u8], first: &[u8]) -> Result<bool, Error> {
     if row.content_hash == first.content_hash {
         return Ok(false);
     }
-    match (row.is_refusal, first.is_refusal) {
-        (false, true) => Ok(true),
-        (true, false) => Ok(false),
-        (true, true) => Ok(row.content_hash < first.content_hash),
-        (false, false) => {
+    // An execution, which has no such height, is before every refusal.
+    match row.refused_at.cmp(&first.refused_at) {
+        Ordering::Less => Ok(true),
+        Ordering::Greater => Ok(false),
+        Ordering::Equal => {
             Err(Error::new(ErrorKind::Conflict, "two writers have put different content"))
         }
     }
@@ -65,12 +67,17 @@ pub fn is_new_content<'row>(
 mod tests {
     use super::*;
     use crate::archive::{Origin, WriterId, envelope::plain_row};
-    use crate::primitives::CryptoHash;
+    use crate::primitives::{BlockHeight, CryptoHash};
 
     const KEY: Key = Key::hash(Table::ArchivedTransactions, CryptoHash::ZERO);
 
     fn row(writer: u64, content: &[u8]) -> Row {
         plain_row(Origin::of(WriterId(writer)), content)
+    }
+
+    fn refusal(height: BlockHeight, content: &[u8]) -> Row {
+        let plain = Envelope::plain(Origin::of(WriterId(1)), content);
+        Envelope { refused_at: Some(height), ..plain }.encode().into()
     }
 
     #[test]
@@ -96,11 +103,7 @@ mod tests {
 
     #[test]
     fn an_execution_is_served_beside_refusals() {
-        let refusal = |content: &[u8]| {
-            let plain = Envelope::plain(Origin::of(WriterId(1)), content);
-            Row::from(Envelope { is_refusal: true, ..plain }.encode())
-        };
-        let [one, other] = [refusal(b"refused"), refusal(b"refused again")];
+        let [one, other] = [refusal(7, b"refused"), refusal(9, b"refused again")];
         let executed = row(2, b"executed");
         for rows in [
             [&one, &other, &executed],
@@ -111,13 +114,24 @@ mod tests {
             let served = served_row(&KEY, rows.map(Clone::clone)).unwrap();
             assert_eq!(served.as_ref(), Some(&executed));
         }
-        let refusals = [[one.clone(), other.clone()], [other.clone(), one.clone()]];
-        let [first, second] = refusals.map(|rows| served_row(&KEY, rows).unwrap());
-        assert!(first == second && (first == Some(one.clone()) || first == Some(other)));
         assert!(is_new_content(&executed, [&one[..]]).unwrap());
         // Two executions are a conflict also beside a refusal.
         let rows = [one, executed, row(2, b"executed again")];
         assert_eq!(served_row(&KEY, rows).unwrap_err().kind(), ErrorKind::Conflict);
+    }
+
+    #[test]
+    fn the_first_of_several_refusals_is_served_and_two_of_one_height_are_a_conflict() {
+        let rows = [(7, &b"one"[..]), (8, b"two"), (300, b"three")];
+        let rows = rows.map(|(height, content)| refusal(height, content));
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let served = served_row(&KEY, order.map(|index| rows[index].clone())).unwrap();
+            assert_eq!(served.as_ref(), Some(&rows[0]), "{order:?}");
+        }
+        let [one, other] = [refusal(7, b"one"), refusal(7, b"another")];
+        for rows in [[one.clone(), other.clone()], [other, one]] {
+            assert_eq!(served_row(&KEY, rows).unwrap_err().kind(), ErrorKind::Conflict);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::primitives::CryptoHash;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::cursor::{RowWriter, decode};
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
@@ -19,7 +19,7 @@ const MAX_UNHASHED_LEN: usize = 64;
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const ZSTD_PACKED: u8 = 2;
-/// Added to the number of the compression if the content is a refusal
+/// Added to the number of the compression if the content is a refusal, whose height follows it
 const REFUSAL: u8 = 0x80;
 
 /// The id of a writer: chosen once, at random, and kept with its store
@@ -154,9 +154,9 @@ pub struct Envelope<'row> {
     pub content_len: u32,
     /// SHA-256 of the content
     pub content_hash: CryptoHash,
-    /// Whether the content is a transaction that was refused when it was included: the row of its
-    /// execution is served in its place
-    pub is_refusal: bool,
+    /// The height of the block that includes the transaction, if the content is one that was
+    /// refused there: the row of its execution, or of an earlier refusal, is served in its place
+    pub refused_at: Option<BlockHeight>,
     /// The content, compressed
     pub payload: &'row [u8],
 }
@@ -170,7 +170,7 @@ impl<'row> Envelope<'row> {
             // Rows are far below 4 GiB, as block messages are.
             content_len: content.len() as u32,
             content_hash: CryptoHash::digest(content),
-            is_refusal: false,
+            refused_at: None,
             payload: content,
         }
     }
@@ -182,29 +182,29 @@ impl<'row> Envelope<'row> {
         compression: Compression,
         payload: &'other [u8],
     ) -> Envelope<'other> {
-        let Self { origin, content_len, content_hash, is_refusal, .. } = self;
-        Envelope { origin, compression, content_len, content_hash, is_refusal, payload }
+        let Self { origin, content_len, content_hash, refused_at, .. } = self;
+        Envelope { origin, compression, content_len, content_hash, refused_at, payload }
     }
 
     /// Encodes the row
     pub fn encode(&self) -> Vec<u8> {
         let Origin { writer, release } = self.origin;
         // All tables of an archive have one version.
-        let row = RowWriter::new(Table::ArchivedTransactions, 56 + self.payload.len())
+        let row = RowWriter::new(Table::ArchivedTransactions, 64 + self.payload.len())
             .u64(writer.0)
             .u8(release.major)
             .u8(release.minor)
             .raw(&release.patch.to_le_bytes());
-        let refusal = if self.is_refusal { REFUSAL } else { 0 };
-        let row = match self.compression {
-            Compression::None => row.u8(PLAIN | refusal),
-            Compression::Zstd { dictionary, is_packed: false } => {
-                row.u8(ZSTD | refusal).u32(dictionary)
-            }
-            Compression::Zstd { dictionary, is_packed: true } => {
-                row.u8(ZSTD_PACKED | refusal).u32(dictionary)
-            }
+        let (number, dictionary) = match self.compression {
+            Compression::None => (PLAIN, None),
+            Compression::Zstd { dictionary, is_packed: false } => (ZSTD, Some(dictionary)),
+            Compression::Zstd { dictionary, is_packed: true } => (ZSTD_PACKED, Some(dictionary)),
         };
+        let row = match self.refused_at {
+            Some(height) => row.u8(number | REFUSAL).u64(height),
+            None => row.u8(number),
+        };
+        let row = dictionary.into_iter().fold(row, RowWriter::u32);
         let row = row.u32(self.content_len);
         let is_hashed =
             self.content_len as usize > MAX_UNHASHED_LEN || self.compression != Compression::None;
@@ -225,6 +225,7 @@ impl<'row> Envelope<'row> {
             let patch = u16::from_le_bytes([cursor.u8()?, cursor.u8()?]);
             let number = cursor.u8()?;
             let is_refusal = number & REFUSAL != 0;
+            let refused_at = is_refusal.then(|| cursor.u64()).transpose()?;
             let compression = match number & !REFUSAL {
                 PLAIN => Compression::None,
                 number @ (ZSTD | ZSTD_PACKED) => Compression::Zstd {
@@ -245,7 +246,7 @@ impl<'row> Envelope<'row> {
             }
             let origin = Origin { writer, release: Release { major, minor, patch } };
             let content_hash = content_hash.unwrap_or_else(|| CryptoHash::digest(payload));
-            Ok(Self { origin, compression, content_len, content_hash, is_refusal, payload })
+            Ok(Self { origin, compression, content_len, content_hash, refused_at, payload })
         })
     }
 
@@ -315,7 +316,7 @@ mod tests {
             let compressed =
                 [false, true].map(|is_packed| plain.with_payload(zstd(is_packed), b"compressed"));
             let envelopes = [plain].into_iter().chain(compressed);
-            let refusals = envelopes.clone().map(|one| Envelope { is_refusal: true, ..one });
+            let refusals = envelopes.clone().map(|one| Envelope { refused_at: Some(7), ..one });
             for envelope in envelopes.chain(refusals) {
                 let row = envelope.encode();
                 assert_eq!(Envelope::decode(TABLE, &row).unwrap(), envelope);

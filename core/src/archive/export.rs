@@ -125,8 +125,8 @@ impl ArchiveWriter {
             }
         }
         let key = Key::hash(Table::ArchivedTransactions, hash);
-        let is_refusal = finalized.is_refusal();
-        let envelope = Envelope { is_refusal, ..Envelope::plain(Origin::of(self.id), row) };
+        let refused_at = finalized.is_refusal().then_some(finalized.height);
+        let envelope = Envelope { refused_at, ..Envelope::plain(Origin::of(self.id), row) };
         export.rows.push((key, envelope.encode().into()));
         Ok(true)
     }

@@ -177,25 +177,6 @@ fn heights_below_the_ones_that_are_kept_are_forgotten() {
 }
 
 #[test]
-fn of_two_refusals_the_one_with_the_lower_hash_is_served() {
-    let refusal = |content: &[u8]| {
-        let envelope =
-            Envelope { is_refusal: true, ..Envelope::plain(Origin::of(WRITER), content) };
-        Row::from(envelope.encode())
-    };
-    let mut rows = [&b"one"[..], b"two", b"three"].map(refusal);
-    rows.sort_unstable_by_key(|row| content_hash(row).unwrap());
-    let key = Key::hash(Table::ArchivedTransactions, id(1));
-    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
-        let archive = MemoryArchive::new();
-        archive.put_many(&order.map(|index| (key, rows[index].clone()))).unwrap();
-        let mut served = vec![];
-        archive.get_many(&[key], &mut served).unwrap();
-        assert_eq!(served, [Some(rows[0].clone())], "{order:?}");
-    }
-}
-
-#[test]
 fn a_pair_has_the_isolation_of_its_snapshot() {
     struct Single;
 

@@ -343,6 +343,30 @@ fn an_archive_serves_the_execution() {
     assert_eq!((stored(&storage), ask(&storage)), (Some(refusal), execution));
 }
 
+#[cfg(feature = "archive")]
+#[test]
+fn an_archived_refusal_gives_way_to_what_the_storage_has_of_the_transaction() {
+    use Has::{Execution, Nothing, Rejection};
+    let refused = [Nothing, Nothing, Rejection, Nothing, Nothing, Nothing];
+    let archive = MemoryArchive::new();
+    archived(1, &refused, &archive);
+    let (failed, started) = (FinalStatus::Failure, FinalStatus::Started);
+    for (blocks, expected) in [
+        (&[Nothing, Nothing, Nothing, Nothing, Execution(1)][..], (started, 5)),
+        (&[Execution(1)], (started, 1)),
+        (&[Nothing, Nothing, Nothing, Nothing, Rejection], (failed, 3)),
+        (&[Rejection], (failed, 1)),
+        (&[Nothing], (failed, 3)),
+    ] {
+        let storage = imported(blocks, Retention::Everything);
+        let query = StatusQuery::new(TRANSACTION, 100).with_archive(ArchiveLookup::Unfinished);
+        let snapshot = WithArchive { snapshot: &storage, archive: &archive };
+        let status = run(&mut { query }, &snapshot).unwrap().unwrap();
+        let found = (status.final_status(), status.transaction().unwrap().height);
+        assert_eq!(found, expected, "{blocks:?}");
+    }
+}
+
 /// Imports a block of this version whose chunk lists these transactions with their outcomes; the
 /// numbers of transactions, outcomes and type mismatches, the first of these, and the stored status
 fn listed(

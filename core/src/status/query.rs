@@ -317,6 +317,13 @@ impl StatusQuery {
                     let key = Key::hash(Table::ArchivedTransactions, self.hash);
                     return Err(Error::new(ErrorKind::Corrupt, detail).at(format_args!("{key:?}")));
                 }
+                // A refusal takes the place neither of an execution nor of an earlier refusal.
+                if let Some(stored) = &self.status
+                    && finalized.is_refusal()
+                    && (stored.is_execution()? || stored.transaction()?.height <= finalized.height)
+                {
+                    return Ok(());
+                }
             }
             self.status = Some(status);
         }

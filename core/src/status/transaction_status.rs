@@ -178,6 +178,17 @@ impl TransactionStatus {
         Ok(own.is_some_and(|(_, outcome)| outcome.is_refusal()))
     }
 
+    /// Whether the transaction has an outcome that is no refusal
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    #[cfg(feature = "archive")]
+    pub(super) fn is_execution(&self) -> Result<bool, Error> {
+        let own = self.outcomes().next().transpose()?;
+        Ok(own.is_some_and(|(_, outcome)| !outcome.is_refusal()))
+    }
+
     /// The source of the status
     pub(super) const fn source(&self) -> &Source {
         &self.0

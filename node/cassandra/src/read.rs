@@ -40,9 +40,10 @@ impl Cluster {
             let rows = self.rows(&statements.read_one, key, "one replica").await?;
             match served_row(key, rows) {
                 Ok(None) => {}
-                // Another replica may have the execution.
+                // Another replica may have the execution, or an earlier refusal.
                 Ok(Some(row))
-                    if Envelope::decode(key.table(), &row).is_ok_and(|row| row.is_refusal) => {}
+                    if Envelope::decode(key.table(), &row)
+                        .is_ok_and(|row| row.refused_at.is_some()) => {}
                 found => return found,
             }
         }

@@ -64,7 +64,7 @@ fn every_run_makes_the_same_calls() {
             (16, 16, "8tchaH"),
             (49, 770, "FPB2K5"),
             (3, 15, "HSBLms"),
-            (17, 23, "BGy5St"),
+            (17, 23, "HYpSuN"),
             (12, 16, "EXB746"),
             (77, 875, "9YQUQT"),
             (476, 784, "6dRNbp"),

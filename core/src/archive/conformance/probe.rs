@@ -162,10 +162,10 @@ pub(super) fn row(writer: u64, content: &[u8]) -> Row {
     plain_row(Origin::of(WriterId(writer)), content)
 }
 
-/// The row of a writer with this content, as that of a refused transaction
+/// The row of a writer with this content, as that of a transaction that was refused at height 7
 pub(super) fn refusal(writer: u64, content: &[u8]) -> Row {
     let plain = Envelope::plain(Origin::of(WriterId(writer)), content);
-    Envelope { is_refusal: true, ..plain }.encode().into()
+    Envelope { refused_at: Some(7), ..plain }.encode().into()
 }
 
 /// The key of a hash of this name
