@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use milepost::endpoint::Engine;
-use milepost::import::{ImportSettings, Retention};
+use milepost::import::{BlockHeader, ImportSettings, MessageBuilder, Retention};
+use milepost::primitives::CryptoHash;
 use milepost::storage::rows::{BlockRecord, ChainRecord, OutcomeRow, RowId};
 use milepost::storage::{Batch, Key, MemoryStorage, Snapshot as _, Storage as _, Table, rows};
 use milepost_practice::config::protocol_config;
@@ -109,6 +110,43 @@ fn stores_of_every_retention_are_sound() {
 }
 
 #[test]
+fn a_store_that_keeps_a_refusal_with_its_execution_is_sound() {
+    let transaction = CryptoHash::digest(b"a transaction");
+    let block = |height: u64| CryptoHash::digest(&height.to_le_bytes());
+    let signature = "1".repeat(64);
+    let view = format!(
+        r#"{{"actions":["CreateAccount"],"hash":"{transaction}","nonce":1,"priority_fee":0,
+        "public_key":"ed25519:11111111111111111111111111111111","receiver_id":"b.near",
+        "signature":"ed25519:{signature}","signer_id":"a.near"}}"#
+    );
+    let mut storage = MemoryStorage::new();
+    for (height, receipts, status) in [
+        (1, String::new(), r#"{"Failure":{"InvalidTxError":"Expired"}}"#.into()),
+        (2, format!("\"{}\"", block(7)), format!(r#"{{"SuccessReceiptId":"{}"}}"#, block(7))),
+    ] {
+        let mut message = MessageBuilder::new(&BlockHeader {
+            height,
+            hash: block(height),
+            prev_hash: block(height - 1),
+            ..BlockHeader::default()
+        });
+        let outcome = format!(
+            r#"{{"proof":[],"block_hash":"{}","id":"{transaction}","outcome":{{
+            "executor_id":"a.near","gas_burnt":1,"logs":[],"receipt_ids":[{receipts}],
+            "status":{status},"tokens_burnt":"0"}}}}"#,
+            block(height)
+        );
+        message.add_transaction(view.as_bytes(), Some(outcome.as_bytes())).unwrap();
+        let settings = ImportSettings::default();
+        Engine::default().import_block(message.as_text(), &settings, &mut storage).unwrap();
+    }
+    let kept = storage.iter().filter(|(key, _)| key.table() == Table::ForkBlocks);
+    assert_eq!(kept.count(), 1);
+    let directory = tempfile::tempdir().unwrap();
+    assert_sound(&file_of(&storage, directory.path()));
+}
+
+#[test]
 fn an_empty_store_is_sound() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("empty.milepost");
@@ -153,7 +191,7 @@ fn a_missing_block_is_found() {
 
 #[test]
 fn blocks_that_do_not_follow_each_other_are_found() {
-    let other = milepost::primitives::CryptoHash::new([7; 32]);
+    let other = CryptoHash::new([7; 32]);
     let change = |change: fn(&mut BlockRecord)| {
         move |storage: &RedbStorage, batch: &mut Batch| {
             let (key, mut block) = block_of(storage);
@@ -162,7 +200,7 @@ fn blocks_that_do_not_follow_each_other_are_found() {
         }
     };
     assert_found(
-        change(|block| block.prev_hash = milepost::primitives::CryptoHash::new([7; 32])),
+        change(|block| block.prev_hash = CryptoHash::new([7; 32])),
         &format!("its parent is {other}, before it is "),
     );
     assert_found(change(|block| block.ordinal = None), "has ordinal none, its row of ordinals");
@@ -197,10 +235,10 @@ fn an_outcome_of_a_transaction_that_is_not_there_is_found() {
             let is_final =
                 |row: &[u8]| matches!(OutcomeRow::decode(row), Ok(OutcomeRow::Finalized(_)));
             let key = find(storage, Table::Outcomes, is_final);
-            let other = milepost::primitives::CryptoHash::new([7; 32]);
+            let other = CryptoHash::new([7; 32]);
             batch.put(key, OutcomeRow::encode_finalized(other));
         },
-        &format!("transaction {} is missing", milepost::primitives::CryptoHash::new([7; 32])),
+        &format!("transaction {} is missing", CryptoHash::new([7; 32])),
     );
 }
 
