@@ -159,7 +159,12 @@ impl<'row> Cursor<'row> {
         mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
         let count = self.count(size)?;
-        (0..count).map(|_| read(self)).collect()
+        // Not collected: each type would have an iterator of its own.
+        let mut items = Vec::with_capacity(count);
+        for _ in 0..count {
+            items.push(read(self)?);
+        }
+        Ok(items)
     }
 
     /// A length, and that many bytes
