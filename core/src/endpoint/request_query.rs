@@ -169,8 +169,10 @@ impl crate::storage::sealed::Sealed for RequestQuery {
         if self.has_ended {
             return None;
         }
-        let calls = self.calls.iter().map(|call| call.restarted(&self.settings));
-        let calls = calls.collect::<Option<_>>()?;
+        let mut calls = Vec::with_capacity(self.calls.len());
+        for call in &self.calls {
+            calls.push(call.restarted(&self.settings)?);
+        }
         Some(Self::from_calls(self.settings, calls, self.is_batch, self.stale_rows))
     }
 }

@@ -15,7 +15,7 @@ use crate::primitives::CryptoHash;
 use crate::status::{StatusQuery, TransactionStatus};
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{BlockRecord, ChainRecord, OutcomeRow, ReceiptParent};
-use crate::storage::{Key, Query, Row, Step, Table};
+use crate::storage::{Key, Query, Step, Table};
 
 /// Maximum number of blocks whose transactions one batch finalizes
 const MAX_BLOCKS: u64 = 64;
@@ -52,8 +52,10 @@ impl StatusWalk {
         if self.needed_keys.is_empty() {
             return Ok(());
         }
-        let rows = self.needed_keys.drain(..).map(|key| overlay.row(key));
-        let rows: Vec<Option<Row>> = rows.collect::<Result<_, _>>()?;
+        let mut rows = Vec::with_capacity(self.needed_keys.len());
+        for key in self.needed_keys.drain(..) {
+            rows.push(overlay.row(key)?);
+        }
         if self.query.supply_rows(&rows).is_ok() {
             self.poll();
         }
@@ -192,6 +194,7 @@ mod tests {
     use crate::import::plan::PlanImport;
     use crate::import::{BlockImport, ImportSettings, Retention};
     use crate::status::Milestone;
+    use crate::storage::Row;
     use crate::storage::restartable::RestartableQuery;
     use crate::storage::rows::FinalizedTransaction;
     use crate::storage::{Batch, MemoryStorage, Snapshot, Storage as _, run};

@@ -336,8 +336,11 @@ impl Query for SummaryQuery {
                     }
                     _ => None,
                 };
-                let others = others.iter().map(|row| decode(row, false)).collect::<Result<_, _>>();
-                self.stage = Stage::Complete(found, others?);
+                let mut hashes = Vec::with_capacity(others.len());
+                for row in others {
+                    hashes.push(decode(row, false)?);
+                }
+                self.stage = Stage::Complete(found, hashes);
                 Ok(())
             }
             stage => {
