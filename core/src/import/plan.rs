@@ -182,9 +182,6 @@ impl PlanImport {
                 ));
             }
         }
-        if parent.ordinal.is_some() {
-            self.check_bodies(&mut overlay)?;
-        }
         let point = self.content.point;
         overlay.put(block_key(point.hash), self.record().encode());
         let fork_block = ForkBlock { rows: self.content.rows.clone() };
@@ -391,6 +388,14 @@ impl Restartable for PlanImport {
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
         self.check_parent(parent.as_ref(), head)?;
         self.check_demanded(parent.as_ref())?;
+        if let Some(parent) = &parent
+            && header.height <= head.height
+            && !self.content.without_body.is_empty()
+        {
+            // Whether a body is there is known where the rows of the branch have joined the chain.
+            self.extend(Some(parent.clone()), chain.clone(), overlay)?;
+            overlay = WriteOverlay::new(rows);
+        }
         self.keep_config(parent.as_ref(), &chain, head, &mut overlay)?;
         match parent {
             Some(parent) if header.height <= head.height => {

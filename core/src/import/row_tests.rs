@@ -3,7 +3,7 @@
 //! Transactions, receipts and outcomes are the smallest that are valid.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use super::*;
@@ -157,6 +157,49 @@ fn a_body_that_is_in_no_block_is_named_with_its_place() {
         assert_eq!(error.kind(), ErrorKind::Schema);
         assert_eq!(error.path(), "shards[0].receipt_execution_outcomes[2]");
         assert_eq!(error.detail(), format!("the body of receipt {} is in no block", id("receipt")));
+    }
+}
+
+#[test]
+fn a_body_that_is_in_no_block_of_a_fork_is_named_with_its_place() {
+    let text = |outcome: String| outcome.replace(&hash(8).to_string(), &id("fork").to_string());
+    let fork = |height, hash, prev_hash| {
+        MessageBuilder::new(&BlockHeader { height, hash, prev_hash, ..BlockHeader::default() })
+    };
+    // The transaction is executed in the block of the receipt, or in its parent on the fork.
+    for is_in_parent in [false, true] {
+        for has_body in [false, true] {
+            let mut storage = MemoryStorage::new();
+            for height in 7..=9 {
+                import(&mut block(height), &mut storage).unwrap();
+            }
+            let (mut parent, mut child) =
+                (fork(8, id("fork"), hash(7)), fork(9, id("child"), id("fork")));
+            let generates = text(outcome(8, "to b", &["receipt"], VALUE));
+            let transfer = transaction("to b", "a.near", "b.near");
+            let executes = outcome(if is_in_parent { 9 } else { 8 }, "receipt", &[], VALUE);
+            let executes = text(executes).replace(&hash(9).to_string(), &id("child").to_string());
+            let last = if is_in_parent { &mut child } else { &mut parent };
+            let body = receipt("receipt", "a.near");
+            let body = has_body.then_some(body.as_bytes());
+            last.add_outcome(executes.as_bytes(), body).unwrap();
+            parent.add_transaction(transfer.as_bytes(), Some(generates.as_bytes())).unwrap();
+            let found = import(&mut parent, &mut storage);
+            let found = if is_in_parent {
+                assert_eq!(found.unwrap().position, BlockPosition::Fork);
+                import(&mut child, &mut storage)
+            } else {
+                found
+            };
+            if has_body {
+                assert_eq!(found.unwrap().position, BlockPosition::Fork);
+                continue;
+            }
+            let error = found.unwrap_err();
+            assert_eq!(error.path(), "shards[0].receipt_execution_outcomes[0]");
+            let missing = format!("the body of receipt {} is in no block", id("receipt"));
+            assert_eq!(error.detail(), missing);
+        }
     }
 }
 
