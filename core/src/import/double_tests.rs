@@ -345,6 +345,36 @@ fn an_archive_serves_the_execution() {
 
 #[cfg(feature = "archive")]
 #[test]
+fn an_archived_refusal_is_the_answer_again_when_its_execution_is_reverted() {
+    let (refusal, nothing) = (Some((FinalStatus::Failure, 2)), Has::Nothing);
+    // The storage has the refusal as well, or has forgotten it.
+    for height in [5, 9] {
+        let mut blocks = [nothing; 9];
+        blocks[1] = Has::Rejection;
+        let archive = MemoryArchive::new();
+        let mut storage = archived(1, &blocks[..height], &archive);
+        let height = height as u64;
+        let before = stored(&storage);
+        assert_eq!(before, refusal.filter(|_| height == 5));
+        let ask = |storage: &MemoryStorage| {
+            let query = StatusQuery::new(TRANSACTION, 100).with_archive(ArchiveLookup::Unfinished);
+            let snapshot = WithArchive { snapshot: storage, archive: &archive };
+            let status = run(&mut { query }, &snapshot).unwrap().unwrap();
+            Some((status.final_status(), status.transaction().unwrap().height))
+        };
+        assert_eq!(ask(&storage), refusal);
+        let last_final = height - 2;
+        let execution = message(height + 1, 0, (height, 0), last_final, Has::Execution(1));
+        import(&execution, Retention::Blocks(5), &mut storage);
+        assert_eq!(ask(&storage), Some((FinalStatus::Started, height + 1)));
+        let fork = message(height + 2, 1, (height, 0), last_final, nothing);
+        import(&fork, Retention::Blocks(5), &mut storage);
+        assert_eq!((stored(&storage), ask(&storage)), (before, refusal), "{height}");
+    }
+}
+
+#[cfg(feature = "archive")]
+#[test]
 fn an_archived_refusal_gives_way_to_what_the_storage_has_of_the_transaction() {
     use Has::{Execution, Nothing, Rejection};
     let refused = [Nothing, Nothing, Rejection, Nothing, Nothing, Nothing];
