@@ -108,6 +108,7 @@ fn a_large_result_is_sent_from_its_row() {
             panic!("it is copied")
         };
         assert_eq!(chunks.concat(), expected.body);
+        assert_eq!(AsRef::<[u8]>::as_ref(&chunks[1]), &*chunks[1]);
         assert!(row.as_ptr_range().contains(&chunks[1].as_ptr()));
         let RequestState::Ready(ResponseBody::Contiguous(response)) = respond(length + 1) else {
             panic!("it is not copied")

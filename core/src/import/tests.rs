@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::ErrorKind;
-use crate::config::{BlockReference, ConfigImport, ConfigQuery, ConfigResult};
+use crate::config::{BlockReference, ConfigImport, ConfigQuery, ConfigResult, Finality};
 use crate::primitives::CryptoHash;
 use crate::storage::rows::{BlockRecord, ChainRecord, ConfigRecord};
 use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
@@ -263,6 +263,37 @@ fn a_fork_before_all_listed_epochs_prunes_no_block_that_is_kept() {
     import(&fork, Retention::Epochs(1), &mut storage).unwrap();
     let chain = chain_record(&storage);
     assert_eq!((chain.block_count(), chain.epochs.len()), (31, 1));
+}
+
+#[test]
+fn near_final_is_the_block_that_the_head_names_unless_a_higher_one_is_final() {
+    for (near_final, last_final, expected) in [
+        (Some(3), Some(2), Some(3)),
+        (Some(2), Some(3), Some(3)),
+        (Some(3), Some(3), Some(3)),
+        (Some(3), None, Some(3)),
+        (None, Some(2), Some(2)),
+        (None, None, None),
+    ] {
+        let mut storage = MemoryStorage::new();
+        for block in chain(0, (0, 0), 1..=3) {
+            import(&block, Retention::Everything, &mut storage).unwrap();
+        }
+        let head = TestBlock { height: 4, prev: (3, 0), ..TestBlock::default() };
+        let head = TestBlock { last_final: last_final.map(|height| (height, 0)), ..head };
+        let near = near_final.map_or(CryptoHash::ZERO, |height| hash_of((height, 0)));
+        let message = String::from_utf8(head.message()).unwrap();
+        let member = format!("\"last_ds_final_block\":\"{near}\",\"height\"");
+        let message = message.replacen("\"height\"", &member, 1);
+        import_message(message.as_bytes(), ImportSettings::default(), &mut storage).unwrap();
+        let reference = BlockReference::Finality(Finality::NearFinal);
+        let found = match run(&mut ConfigQuery::new(reference), &storage).unwrap() {
+            ConfigResult::NoConfig { height, .. } => Some(height),
+            ConfigResult::UnknownBlock { .. } => None,
+            found @ ConfigResult::InForce(_) => panic!("{found:?}"),
+        };
+        assert_eq!(found, expected, "{near_final:?} {last_final:?}");
+    }
 }
 
 #[test]

@@ -211,11 +211,14 @@ impl FromStr for VerifyMode {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
     use alloc::string::{String, ToString as _};
+    use alloc::vec::Vec;
 
     use milepost_practice::{Practice, Settings};
 
     use super::*;
+    use crate::storage::{MemoryStorage, Storage as _};
 
     /// Blocks of a chain with all that the practice chain has
     fn messages() -> impl Iterator<Item = String> {
@@ -281,6 +284,53 @@ mod tests {
         assert!(matches!(result, VerificationResult::Wrong(_)), "{result:?}");
         let (_, import) = BlockVerifier::new(VerifyMode::Strict).read(text.as_bytes(), settings);
         assert!(import.is_err());
+    }
+
+    #[test]
+    fn a_block_that_lacks_a_member_of_its_stored_parent_is_refused_after_a_restart() {
+        let all: Vec<String> = messages().take(3).collect();
+        let member = |name: &str| {
+            let from = all[2].find(&format!("\"{name}\":")).unwrap();
+            let end = from + all[2][from..].find(',').unwrap();
+            &all[2][from..=end]
+        };
+        let without_price = all[2].replacen(member("gas_price"), "", 1);
+        // Within an epoch the version of headers stays the same.
+        let without_body = all[2].replacen(member("block_body_hash"), "", 1);
+        let epoch = format!("\"epoch_id\":\"{}\",", CryptoHash::ZERO);
+        let in_other_epoch = without_body.replacen(member("epoch_id"), &epoch, 1);
+        let refusal = |parent_mode, message: &str| {
+            let mut storage = MemoryStorage::new();
+            for block in &all[..2] {
+                import(parent_mode, block, &mut storage).unwrap();
+            }
+            let result = import(VerifyMode::Strict, message, &mut storage);
+            result.err().map(|error| error.to_string())
+        };
+        let missing = "block.header: missing field `gas_price`";
+        let other_hash = "block.header.hash: the header has another hash than ";
+        for (message, expected) in [
+            (&without_price, Some(missing)),
+            (&without_body, Some(other_hash)),
+            (&in_other_epoch, None),
+            (&all[2], None),
+        ] {
+            let found = refusal(VerifyMode::Strict, message);
+            match expected {
+                Some(expected) => assert!(found.unwrap().starts_with(expected)),
+                None => assert_eq!(found, None),
+            }
+            // Nothing is known of a parent that was not verified.
+            assert_eq!(refusal(VerifyMode::Off, message), None);
+        }
+    }
+
+    /// Imports a block by a verifier that has seen none before
+    fn import(mode: VerifyMode, message: &str, storage: &mut MemoryStorage) -> Result<(), Error> {
+        let settings = ImportSettings::default();
+        let (_, import) = BlockVerifier::new(mode).read(message.as_bytes(), settings);
+        let (batch, _) = import?.run(storage)?;
+        storage.commit(batch)
     }
 
     #[test]

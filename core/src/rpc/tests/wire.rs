@@ -46,6 +46,24 @@ fn text_from_a_client_is_escaped() {
 }
 
 #[test]
+fn an_error_has_the_info_of_its_cause() {
+    let hash = HASH.parse().unwrap();
+    let json = r#"{"name":"HANDLER_ERROR"}"#.to_string();
+    for (rpc_error, info) in [
+        (RpcError::MethodNotFound { method: "a".into() }, Some(r#"{"method_name":"a"}"#.into())),
+        (
+            RpcError::UnknownTransaction { hash },
+            Some(alloc::format!(r#"{{"requested_transaction_hash":"{hash}"}}"#)),
+        ),
+        (RpcError::DoesNotTrackShard { shard_id: 3 }, None),
+        (RpcError::Timeout { hash, cause: None }, None),
+        (RpcError::Host { json, kind: ResponseKind::Handler, unreached: None }, None),
+    ] {
+        assert_eq!(rpc_error.info(), info, "{rpc_error:?}");
+    }
+}
+
+#[test]
 fn the_kind_of_a_response_follows_from_its_error() {
     let block = |skipped| RpcError::UnknownBlock { block: BlockReference::Height(5), skipped };
     let hash = HASH.parse().unwrap();
