@@ -16,7 +16,9 @@ import type { WasmSource } from "./slim.js";
 export function loadVerifier(source?: WasmSource): Promise<Verifier>;
 
 /** Checks the blocks of one chain against their own hashes; signatures of validators are not
- *  checked. What blocks confirm of those before them is kept: pass each after its parent. */
+ *  checked. What blocks confirm of those before them is kept in memory: pass each after its parent.
+ *  After a restart, check the newest imported block again: only then is the next one `wrong` if it
+ *  lacks a member of its parent. */
 export interface Verifier {
   /** Checks a block message, at a cost of some tens of milliseconds for one of mainnet; does not
    *  import it */

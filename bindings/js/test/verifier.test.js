@@ -66,6 +66,17 @@ test("what is wrong and what is missing is named", async () => {
   assert.equal(verifier.check(messages[4]).result, "verified");
 });
 
+test("a member that the parent has is missed after a restart, if the parent is checked again", async () => {
+  const lacking = changed(messages[4], ({ block }) => delete block.header.block_body_hash);
+  const verifier = await loadVerifier();
+  assert.equal(verifier.check(lacking).result, "unverifiable");
+  const restarted = await loadVerifier();
+  assert.equal(restarted.check(messages[3]).result, "verified");
+  const { result, error } = restarted.check(lacking);
+  assert.deepEqual([result, error.path], ["wrong", "block.header"]);
+  assert.match(error.message, /missing field `block_body_hash`, which the parent has/);
+});
+
 test("an outcome that is wrong is found when a later header confirms the root", async () => {
   const verifier = await loadVerifier();
   const index = messages.findIndex((message) => message.includes('"gas_burnt":'));
