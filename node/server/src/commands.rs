@@ -32,7 +32,7 @@ const HELP_WIDTH: usize = 120;
 /// a store, an archive, blocks and a feed, the server runs the practice chain in memory, as a
 /// demonstration.
 #[derive(Debug, Parser)]
-#[command(version, term_width = HELP_WIDTH)]
+#[command(name = "milepost", version, term_width = HELP_WIDTH)]
 #[command(subcommand_required = false, arg_required_else_help = false)]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -13,12 +13,9 @@ use clap_mangen::Man;
 use super::Cli;
 use crate::errors::Failure;
 
-/// The name of the program
-const NAME: &str = "milepost";
-
 /// Prints the manual page
 pub(crate) fn manual_page() -> Result<ExitCode, Failure> {
-    let mut command = named();
+    let mut command = Cli::command();
     // Gives subcommands their whole names.
     command.build();
     let mut page = Vec::new();
@@ -38,13 +35,10 @@ pub(crate) fn manual_page() -> Result<ExitCode, Failure> {
 /// Prints the completions of a shell
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut named(), NAME, &mut text);
+    let mut command = Cli::command();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(shell, &mut command, name, &mut text);
     print(&text)
-}
-
-/// The command line under the name of the program, which is not that of its package
-fn named() -> Command {
-    Cli::command().name(NAME).bin_name(NAME)
 }
 
 /// The commands of a command and theirs, in the order of the help

@@ -33,6 +33,13 @@ fn invalid_arguments_are_rejected() {
 }
 
 #[test]
+fn the_version_is_that_of_the_program() {
+    let output = run(&["--version"]);
+    let version = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(version, format!("milepost {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn help_lists_every_command() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
