@@ -22,6 +22,9 @@ use crate::outcome::Outcome;
 use crate::receipt_queues::{BlockInput, ReceiptQueues, ShardResult};
 use crate::transaction::Transaction;
 
+/// The first protocol version in which a chunk skips a transaction that it has listed before
+const UNIQUE_TRANSACTIONS: u32 = 85;
+
 /// What all blocks of a chain have in common
 #[derive(Debug)]
 pub(crate) struct ChainParameters {
@@ -204,6 +207,8 @@ impl Chain {
             height,
             block_hash: hash,
             names_contracts: head.epoch >= parameters.settings.upgrade_epoch,
+            skips_copies: parameters.settings.protocol_version_of(head.epoch)
+                >= UNIQUE_TRANSACTIONS,
             delays: parameters.settings.delays,
         };
         let block = BlockInput {
@@ -242,9 +247,7 @@ impl Chain {
 
 /// Gas that the outcomes of a shard burnt
 fn gas_used(result: &ShardResult) -> u64 {
-    let transactions = result.transactions.iter().filter_map(|(_, outcome)| outcome.as_ref());
-    let receipts = result.executed.iter().map(|executed| &executed.outcome);
-    transactions.chain(receipts).map(|outcome| outcome.gas_burnt).sum()
+    result.outcomes().map(|outcome| outcome.gas_burnt).sum()
 }
 
 /// Appends the JSON of a shard; returns the root of its outcomes
@@ -255,22 +258,18 @@ fn write_shard(
     result: &ShardResult,
     block_hash: CryptoHash,
 ) -> CryptoHash {
-    let transactions = result.transactions.iter().filter_map(|(_, outcome)| outcome.as_ref());
-    let outcomes = transactions.chain(result.executed.iter().map(|executed| &executed.outcome));
-    let leaves: Vec<_> = outcomes.map(Outcome::leaf).collect();
-    let (root, paths) = root_and_paths(&leaves);
-    let mut paths = paths.into_iter();
+    let leaves: Vec<_> = result.outcomes().map(Outcome::leaf).collect();
     // One per outcome, in the order of the leaves.
-    let mut path = || paths.next().unwrap_or_default();
+    let (root, paths) = root_and_paths(&leaves);
 
     text.push_str(&format!(r#"{{"shard_id":{shard_id},"chunk":"#));
     match chunk {
         Some((author, header)) => {
             text.push_str(&format!(r#"{{"author":"{author}","header":{header},"transactions":"#));
-            write_array(text, result.transactions.iter(), |text, (view, outcome)| {
-                let outcome = match outcome {
-                    Some(outcome) => {
-                        let view = outcome.view(block_hash, &path());
+            write_array(text, result.transactions.iter(), |text, (view, index)| {
+                let outcome = match *index {
+                    Some(index) => {
+                        let view = result.converted[index].view(block_hash, &paths[index]);
                         format!(r#"{{"execution_outcome":{view},"receipt":null}}"#)
                     }
                     None => "null".into(),
@@ -286,8 +285,9 @@ fn write_shard(
         None => text.push_str("null"),
     }
     text.push_str(r#","receipt_execution_outcomes":"#);
-    write_array(text, result.executed.iter(), |text, executed| {
-        let view = executed.outcome.view(block_hash, &path());
+    let executed = result.executed.iter().zip(&paths[result.converted.len()..]);
+    write_array(text, executed, |text, (executed, path)| {
+        let view = executed.outcome.view(block_hash, path);
         let receipt = executed.receipt.as_deref().unwrap_or("null");
         let tx_hash = executed.tx_hash;
         text.push_str(&format!(

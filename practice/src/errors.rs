@@ -51,6 +51,15 @@ pub(crate) fn delegate_action_expired() -> Value {
     action_error(0, json!("DelegateActionExpired"))
 }
 
+/// A transaction of this cost costs more than its signer has
+pub(crate) fn not_enough_balance(signer_id: &AccountId, cost: u128) -> Value {
+    json!({ "NotEnoughBalance": {
+        "signer_id": signer_id,
+        "balance": (cost / 3).to_string(),
+        "cost": cost.to_string(),
+    }})
+}
+
 /// A random reason why a transfer of this cost is invalid: a label, and the `InvalidTxError`
 pub(crate) fn invalid_transfer(
     signer_id: &AccountId,
@@ -65,14 +74,7 @@ pub(crate) fn invalid_transfer(
             ("has a nonce that was used before", json!({ "InvalidNonce": nonces }))
         }
         1 => ("refers to a block that is too old", json!("Expired")),
-        2 => {
-            let balances = json!({
-                "signer_id": signer_id,
-                "balance": (cost / 3).to_string(),
-                "cost": cost.to_string(),
-            });
-            ("costs more than its signer has", json!({ "NotEnoughBalance": balances }))
-        }
+        2 => ("costs more than its signer has", not_enough_balance(signer_id, cost)),
         _ => {
             let key = json!({ "account_id": signer_id, "public_key": public_key });
             let error = json!({ "InvalidAccessKeyError": { "AccessKeyNotFound": key } });

@@ -33,6 +33,8 @@ pub(crate) struct BlockContext {
     pub(crate) block_hash: CryptoHash,
     /// Whether outcomes name the contracts that ran (metadata of version 4)
     pub(crate) names_contracts: bool,
+    /// Whether a chunk skips a transaction that it has listed before
+    pub(crate) skips_copies: bool,
     /// Probability that a receipt is delayed, in thousandths
     pub(crate) delays: u16,
 }
@@ -48,8 +50,11 @@ pub(crate) struct ExecutionResult {
 }
 
 /// Converts a transaction into its first receipt; an invalid one has none
+///
+/// `previous` is the number of receipts that it has become in this block before.
 pub(crate) fn convert(
     transaction: &Transaction,
+    previous: u64,
     block: BlockContext,
 ) -> (Outcome, Option<Receipt>) {
     let mut outcome = Outcome {
@@ -69,7 +74,7 @@ pub(crate) fn convert(
             return (outcome, None);
         }
     };
-    let id = ReceiptIds::new(transaction.hash, block.height).next_id();
+    let id = ReceiptIds::new(transaction.hash, block.height, previous).next_id();
     outcome.gas_burnt = CONVERSION_GAS + transaction.signed.len() as u64 * 2_235_934;
     outcome.tokens_burnt = u128::from(outcome.gas_burnt) * GAS_PRICE;
     outcome.receipt_ids.push(id);
@@ -94,7 +99,7 @@ pub(crate) fn convert(
 /// Executes a receipt
 pub(crate) fn execute(mut receipt: Receipt, block: BlockContext) -> ExecutionResult {
     let mut rng = Rng::new(seed_from(receipt.id) ^ seed_from(block.block_hash));
-    let mut ids = ReceiptIds::new(receipt.id, block.height);
+    let mut ids = ReceiptIds::new(receipt.id, block.height, 0);
     let outputs = mem::take(&mut receipt.outputs);
     let PlannedExecution { logs, children, return_data, gas, .. } =
         mem::replace(&mut receipt.execution, PlannedExecution::plain());

@@ -17,8 +17,8 @@ use crate::chain::{BlockProposal, Chain, ChainParameters};
 use crate::receipt::PlannedExecution;
 use crate::rng::Rng;
 use crate::transaction::{PlannedResult, Transaction};
-use crate::transaction_generator::TransactionGenerator;
-use crate::{Kind, Settings};
+use crate::transaction_generator::{TransactionGenerator, transfer_cost};
+use crate::{Kind, Settings, errors};
 
 /// Nanoseconds per millisecond
 const MILLISECOND: u64 = 1_000_000;
@@ -143,6 +143,10 @@ impl Practice {
     /// Includes a transaction of someone else in one of the next blocks, executed as a transfer is;
     /// nothing of it is checked but its form
     ///
+    /// One that the chain has already is included again, as it was on mainnet in 2021 and 2022. A
+    /// chunk that lists it twice executes it twice before protocol version 85, and from then on
+    /// skips the second.
+    ///
     /// # Errors
     ///
     /// The bytes are not Borsh of a signed transaction.
@@ -150,9 +154,28 @@ impl Practice {
         let signed = SignedTransaction::decode(signed)?;
         let planned_result = PlannedResult::Executed(PlannedExecution::plain());
         let transaction = Transaction::new(signed, Kind::Transfer, "was submitted", planned_result);
+        Ok(self.include(transaction))
+    }
+
+    /// Includes a transaction as [`submit`](Self::submit) does, but refused: it costs more than its
+    /// signer has
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not Borsh of a signed transaction.
+    pub fn submit_refused(&mut self, signed: &[u8]) -> Result<CryptoHash, Error> {
+        let signed = SignedTransaction::decode(signed)?;
+        let unsigned = signed.transaction();
+        let cost = transfer_cost(&unsigned.actions);
+        let error = errors::not_enough_balance(&unsigned.signer_id, cost);
+        let (label, planned_result) = ("was refused", PlannedResult::Invalid(error));
+        Ok(self.include(Transaction::new(signed, Kind::Invalid, label, planned_result)))
+    }
+
+    fn include(&mut self, transaction: Transaction) -> CryptoHash {
         let hash = transaction.hash;
         self.pending.push_back(transaction);
-        Ok(hash)
+        hash
     }
 
     /// Recent transactions of delivered canonical blocks, newest first

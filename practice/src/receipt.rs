@@ -184,8 +184,9 @@ pub(crate) struct ReceiptIds {
 }
 
 impl ReceiptIds {
-    pub(crate) const fn new(parent: CryptoHash, height: u64) -> Self {
-        Self { parent, height, next: 0 }
+    /// `previous` is the number of ids of this parent at this height
+    pub(crate) const fn new(parent: CryptoHash, height: u64, previous: u64) -> Self {
+        Self { parent, height, next: previous }
     }
 
     /// SHA-256 of the parent, the height of the block and the number of previous ids

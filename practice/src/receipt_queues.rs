@@ -24,14 +24,23 @@ const LATE_OUTCOME_BLOCKS: u64 = 2;
 /// The content of one shard in one block
 #[derive(Debug, Default)]
 pub(crate) struct ShardResult {
-    /// Transactions of the chunk, in JSON, with their outcomes
-    pub(crate) transactions: Vec<(String, Option<Outcome>)>,
+    /// Transactions of the chunk, in JSON, with the indices of their outcomes
+    pub(crate) transactions: Vec<(String, Option<usize>)>,
+    /// Outcomes of transactions
+    pub(crate) converted: Vec<Outcome>,
     /// Receipts that are received, in JSON
     pub(crate) received: Vec<String>,
     /// Receipts of transactions whose signer is the receiver, in JSON
     pub(crate) local: Vec<String>,
     /// Outcomes of receipts, and late outcomes of transactions
     pub(crate) executed: Vec<ExecutionRecord>,
+}
+
+impl ShardResult {
+    /// All outcomes, in the order of the leaves
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.converted.iter().chain(self.executed.iter().map(|executed| &executed.outcome))
+    }
 }
 
 /// An outcome with its receipt
@@ -101,11 +110,21 @@ impl ReceiptQueues {
                 self.late_transactions.push((block.ordinal + LATE_OUTCOME_BLOCKS, transaction));
                 continue;
             }
-            let (outcome, receipt) = execution::convert(&transaction, block.context);
-            results[shard].transactions.push((transaction.view, Some(outcome)));
+            let result = &mut results[shard];
+            let is_same = |outcome: &Outcome| outcome.id == transaction.hash;
+            let first = result.converted.iter().position(is_same);
+            if first.is_some() && block.context.skips_copies {
+                result.transactions.push((transaction.view, first));
+                continue;
+            }
+            let converted = result.converted.iter().filter(|outcome| is_same(outcome));
+            let previous = converted.map(|outcome| outcome.receipt_ids.len() as u64).sum();
+            let (outcome, receipt) = execution::convert(&transaction, previous, block.context);
+            result.transactions.push((transaction.view, Some(result.converted.len())));
+            result.converted.push(outcome);
             match receipt {
                 Some(local) if local.receiver_id == local.signer_id => {
-                    results[shard].local.push(local.view().to_string());
+                    result.local.push(local.view().to_string());
                     ready.push((shard, local));
                 }
                 Some(receipt) => created.push(receipt.into()),
@@ -115,7 +134,7 @@ impl ReceiptQueues {
         for (shard, transaction) in
             take_due(&mut self.late_transactions, block, |transaction| &transaction.signer_id)
         {
-            let (outcome, receipt) = execution::convert(&transaction, block.context);
+            let (outcome, receipt) = execution::convert(&transaction, 0, block.context);
             let tx_hash = transaction.hash;
             results[shard].executed.push(ExecutionRecord { outcome, receipt: None, tx_hash });
             created.extend(receipt.map(IncomingReceipt::from));

@@ -418,7 +418,7 @@ impl TransactionGenerator<'_> {
     fn invalid(mut self, signer: usize) -> TransactionDraft {
         let (_, receiver_id, actions, _) = self.transfer(signer);
         let random_signer = &self.accounts.signers[signer];
-        let cost = actions.iter().map(action::deposit).sum::<u128>() + TRANSFER_FEE;
+        let cost = transfer_cost(&actions);
         let (label, error) = errors::invalid_transfer(
             &random_signer.id,
             &random_signer.public_key,
@@ -435,6 +435,11 @@ impl TransactionGenerator<'_> {
             planned_result: PlannedResult::Invalid(error),
         }
     }
+}
+
+/// The cost of a transfer with these actions
+pub(crate) fn transfer_cost(actions: &[Action]) -> u128 {
+    actions.iter().map(action::deposit).fold(TRANSFER_FEE, u128::saturating_add)
 }
 
 fn create_account() -> Action {

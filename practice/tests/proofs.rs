@@ -3,9 +3,11 @@
 //! The catalogue of lies, `tests/tests/lies.rs`, changes each kind of member; here are the rules
 //! about shards: their split, their order, their number, and feeds of some of them.
 
+use alloc::collections::BTreeSet;
+
 use milepost::primitives::CryptoHash;
 use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
-use milepost_practice::{Practice, Settings};
+use milepost_practice::{Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
 
 /// The settings of a chain for each thing that can happen to a block
@@ -46,6 +48,44 @@ fn every_block_verifies_with_all_settings() {
             }
             assert!(confirmed > 30, "{confirmed} roots: {settings:?}");
         }
+    }
+}
+
+#[test]
+fn a_transaction_that_a_chunk_lists_twice_has_one_outcome_from_version_85_on() {
+    let signed = |transaction: &PracticeTransaction| transaction.signed.clone();
+    let mut other = Practice::new(Settings::demo(8));
+    let signed = loop {
+        if let Some(signed) = other.next_message().transactions.first().map(signed) {
+            break signed;
+        }
+    };
+    for (version, counts) in [(84, (3, 2)), (85, (1, 1))] {
+        let settings =
+            Settings { shards: 1, missing_chunks: 0, transactions: 0..=0, ..Settings::demo(1) };
+        let mut practice = Practice::new(Settings { protocol_version: version, ..settings });
+        practice.next_message();
+        practice.submit(&signed).unwrap();
+        practice.submit_refused(&signed).unwrap();
+        practice.submit(&signed).unwrap();
+        let messages: Vec<_> = (0..3).map(|_| practice.next_message()).collect();
+        let mut links = OutcomeLinks::default();
+        for message in &messages {
+            let check = check_block(&message.json);
+            assert_eq!(links.verify(&check), VerificationResult::Verified);
+        }
+        assert_eq!(messages[0].transactions.len(), 3);
+        let block: Value = serde_json::from_slice(&messages[0].json).unwrap();
+        let listed = block["shards"][0]["chunk"]["transactions"].as_array().unwrap();
+        let outcomes: BTreeSet<_> = listed.iter().map(|it| it["outcome"].to_string()).collect();
+        let receipts: BTreeSet<_> = listed
+            .iter()
+            .flat_map(|it| {
+                it["outcome"]["execution_outcome"]["outcome"]["receipt_ids"].as_array().unwrap()
+            })
+            .map(Value::to_string)
+            .collect();
+        assert_eq!((outcomes.len(), receipts.len()), counts, "{version}");
     }
 }
 
