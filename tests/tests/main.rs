@@ -3,6 +3,7 @@
 mod answer_proof;
 mod architecture;
 mod broken_storages;
+mod doubles;
 mod features;
 mod fuzz;
 mod import;
