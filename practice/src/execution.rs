@@ -226,12 +226,12 @@ fn refunds(
         return Vec::new();
     }
     let mut amounts = Vec::new();
-    let deposits: u128 = receipt.actions.iter().map(deposit).sum();
+    let deposits = receipt.actions.iter().map(deposit).fold(0, u128::saturating_add);
     if failed && deposits > 0 {
         let system_key = public_key(&[0; 32]);
         amounts.push((&receipt.predecessor_id, deposits, &system, system_key));
     }
-    let attached: u64 = receipt.actions.iter().map(attached_gas).sum();
+    let attached = receipt.actions.iter().map(attached_gas).fold(0, u64::saturating_add);
     if attached > gas && (failed || rng.chance(800)) {
         let signer = &receipt.signer_id;
         let key = receipt.signer_public_key.clone();

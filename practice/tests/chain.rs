@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use milepost::codec::{base58, base64};
-use milepost::primitives::{AccountId, CryptoHash, PublicKey};
+use milepost::primitives::{AccountId, Balance, Bytes, CryptoHash, Gas, PublicKey};
+use milepost::transaction::{FunctionCallAction, SignedTransaction, UnknownFields};
 use milepost_practice::{BlockMessage, Kind, Practice, Settings};
 use serde_json::Value;
 
@@ -32,6 +33,27 @@ fn outcomes(shard: &Value) -> Vec<(&Value, &Value)> {
         .chain(list(&shard["receipt_execution_outcomes"]))
         .map(|entry| (&entry["execution_outcome"], &entry["receipt"]))
         .collect()
+}
+
+#[test]
+fn a_submitted_transaction_may_have_all_that_its_numbers_can_say() {
+    let mut practice = Practice::new(Settings::demo(1));
+    let mut messages = core::iter::repeat_with(|| practice.next_message());
+    let signed = messages.find_map(|message| message.transactions.first().cloned()).unwrap().signed;
+    let (mut unsigned, signature) = SignedTransaction::decode(&signed).unwrap().into_parts();
+    let call = FunctionCallAction {
+        args: Bytes(Vec::new()),
+        deposit: Balance(u128::MAX),
+        gas: Gas(u64::MAX),
+        method_name: "m".into(),
+        unknown_fields: UnknownFields::new(),
+    };
+    unsigned.actions = vec![call.clone().into(), call.into()];
+    let signed = SignedTransaction::new(unsigned, signature).unwrap();
+    let hash = practice.submit(&signed.encode()).unwrap();
+    assert_eq!(practice.submit_refused(&signed.encode()).unwrap(), hash);
+    let included = |message: &BlockMessage| message.transactions.iter().any(|it| it.hash == hash);
+    assert_eq!((0..8).filter(|_| included(&practice.next_message())).count(), 1);
 }
 
 #[test]
