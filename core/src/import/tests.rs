@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::ErrorKind;
-use crate::config::{BlockReference, ConfigImport, ConfigQuery, ConfigResult, Finality};
+use crate::config::{
+    BlockReference, ConfigImport, ConfigQuery, ConfigResult, ConfigScope, Finality,
+};
 use crate::primitives::CryptoHash;
 use crate::storage::rows::{BlockRecord, ChainRecord, ConfigRecord};
 use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
@@ -647,8 +649,13 @@ fn epoch_id(epoch: u64) -> CryptoHash {
 
 /// Puts a configuration of this version in force in an epoch
 fn put_config(epoch: u64, version: u64, storage: &mut MemoryStorage) {
+    put_config_in(epoch_id(epoch).into(), version, storage);
+}
+
+/// Puts a configuration of this version in force
+fn put_config_in(scope: ConfigScope, version: u64, storage: &mut MemoryStorage) {
     let text = format!(r#"{{"chain_id":"dev","genesis_height":1,"protocol_version":{version}}}"#);
-    let batch = run(&mut ConfigImport::new(epoch_id(epoch).into(), &text, false).unwrap(), storage);
+    let batch = run(&mut ConfigImport::new(scope, &text, false).unwrap(), storage);
     storage.commit(batch.unwrap()).unwrap();
 }
 
@@ -683,6 +690,21 @@ fn a_configuration_that_arrives_late_changes_no_other_epoch() {
     assert_eq!(versions(&storage), [80, 81, 81, 82, 82]);
     put_config(0, 79, &mut storage);
     assert_eq!(versions(&storage), [79, 81, 81, 82, 82]);
+}
+
+#[test]
+fn a_configuration_from_a_height_on_is_in_force_over_that_of_the_epoch_before_if_it_is_newer() {
+    // The block at 4 is the first of an epoch without a configuration.
+    for (from, expected) in [(1, 81), (3, 81), (4, 90), (5, 81), (6, 81)] {
+        let mut storage = MemoryStorage::new();
+        put_config(1, 81, &mut storage);
+        for block in chain(0, (0, 0), 1..=5) {
+            let block = TestBlock { epoch: if block.height < 4 { 1 } else { 2 }, ..block };
+            import(&block, Retention::Everything, &mut storage).unwrap();
+        }
+        put_config_in(ConfigScope::From(from), 90, &mut storage);
+        assert_eq!(version_at(BlockReference::Height(4), &storage), Some(expected), "{from}");
+    }
 }
 
 #[test]
