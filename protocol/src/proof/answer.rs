@@ -163,7 +163,7 @@ struct OutcomeProof {
 }
 
 /// The positions of hashes in a list, sorted by the hashes: less code than a map
-pub(super) struct Index(Vec<(CryptoHash, usize)>);
+pub(super) struct Index(pub(super) Vec<(CryptoHash, usize)>);
 
 impl Index {
     pub(super) fn new(hashes: &mut dyn Iterator<Item = CryptoHash>) -> Self {
@@ -175,7 +175,7 @@ impl Index {
         Self(index)
     }
 
-    fn get(&self, hash: CryptoHash) -> Option<usize> {
+    pub(super) fn get(&self, hash: CryptoHash) -> Option<usize> {
         self.all(hash).first().map(|(_, position)| *position)
     }
 

@@ -4,15 +4,11 @@
 //! An outcome's leaf covers its executor, so a transaction or receipt of another account
 //! contradicts a hash, in its own block or in the one that executes it.
 
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::answer::Index;
-use super::message::{Outcome, Shard};
+use super::message::{Outcome, Shard, TransactionParties};
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
@@ -39,38 +35,55 @@ impl Executors {
         let listed: Vec<&Outcome<'_>> = outcomes().map(|(_, outcome)| outcome).collect();
         let index = Index::new(&mut listed.iter().map(|outcome| outcome.id));
         let executed = |id| index.all(id).last().map(|(_, position)| listed[*position]);
-        let mut awaited: BTreeMap<CryptoHash, &Cow<'_, str>> = BTreeMap::new();
-        let mut expect = |id, account, place: &dyn Fn() -> String| {
-            let executor = executed(id).map(|outcome| &outcome.executor_id);
-            let known = executor.unwrap_or_else(|| awaited.entry(id).or_insert(account));
-            if known == account {
-                return Ok(());
-            }
-            Err(of_another(executor.is_some(), known, account).at(place()))
+        let mut expected: Vec<Expectation<'_>> = Vec::new();
+        let mut expect = |place, id: &CryptoHash, account| {
+            let outcome = executed(*id);
+            let executor = outcome.map(|outcome| &*outcome.executor_id);
+            expected.push(Expectation { id: *id, account, executor, place });
+            outcome.and_then(|outcome| outcome.success_receipt_id.as_ref())
         };
-        for (index, shard) in shards.iter().enumerate() {
-            for transaction in &shard.transactions {
-                let place =
-                    |name| format!("shards[{index}].transaction {}.{name}", transaction.hash);
-                expect(transaction.hash, &transaction.signer_id, &|| place("signer_id"))?;
-                let outcome = executed(transaction.hash);
-                if let Some(id) = outcome.and_then(|outcome| outcome.success_receipt_id) {
-                    expect(id, &transaction.receiver_id, &|| place("receiver_id"))?;
+        for (shard, content) in shards.iter().enumerate() {
+            for TransactionParties { hash, signer_id, receiver_id } in &content.transactions {
+                let place = (shard, "transaction", hash, "signer_id");
+                if let Some(id) = expect(place, hash, signer_id) {
+                    let place = (shard, "transaction", hash, "receiver_id");
+                    expect(place, id, receiver_id);
                 }
             }
-            for (id, receiver) in &shard.receipts {
-                let place = || format!("shards[{index}].receipt {id}.receiver_id");
-                expect(*id, receiver, &place)?;
+            for (id, receiver) in &content.receipts {
+                expect((shard, "receipt", id, "receiver_id"), id, receiver);
             }
         }
-        let owned = |account: &str| Box::from(account);
-        Ok(Self {
-            awaited: awaited.into_iter().map(|(id, account)| (id, owned(account))).collect(),
-            executed: outcomes()
-                .map(|(index, it)| (it.id, index, owned(&it.executor_id)))
-                .collect(),
-        })
+        let index = Index::new(&mut expected.iter().map(|expectation| expectation.id));
+        for Expectation { id, account, executor, place } in &expected {
+            let first = || index.get(*id).map_or(*account, |first| expected[first].account);
+            let known = executor.unwrap_or_else(first);
+            if known != *account {
+                let (shard, body, hash, member) = place;
+                let error = of_another(executor.is_some(), known, account);
+                return Err(error.at(format_args!("shards[{shard}].{body} {hash}.{member}")));
+            }
+        }
+        let mut awaited: Vec<(CryptoHash, Box<str>)> = Vec::new();
+        for (id, position) in &index.0 {
+            let Expectation { account, executor, .. } = expected[*position];
+            if executor.is_none() && awaited.last().is_none_or(|(last, _)| last != id) {
+                awaited.push((*id, account.into()));
+            }
+        }
+        let executed = outcomes().map(|(shard, it)| (it.id, shard, Box::from(&*it.executor_id)));
+        Ok(Self { awaited, executed: executed.collect() })
     }
+}
+
+/// That an account executes a transaction or receipt
+struct Expectation<'s> {
+    id: CryptoHash,
+    account: &'s str,
+    /// The account that has executed it
+    executor: Option<&'s str>,
+    /// The member that says so: its shard, the transaction or receipt, its hash, and the name
+    place: (usize, &'static str, &'s CryptoHash, &'static str),
 }
 
 /// That an account is another one, by an executor or by a body in a block
