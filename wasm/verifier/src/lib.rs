@@ -17,6 +17,10 @@ use milepost_protocol::proof::{KnownHashes, verify_answer as verify};
 use milepost_protocol::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
 /// The version of the module
 #[wasm_bindgen]
 pub fn version() -> String {
