@@ -69,11 +69,9 @@ impl Scheme {
         let Some((name, rest)) = text.split_once(':') else {
             return Ok((Self::Ed25519, text));
         };
-        [Self::Ed25519, Self::Secp256k1, Self::MlDsa65]
-            .into_iter()
-            .find(|scheme| scheme.name().eq_ignore_ascii_case(name))
-            .map(|scheme| (scheme, rest))
-            .ok_or(ParseError::Scheme)
+        const ALL: [Scheme; 3] = [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65];
+        let found = ALL.iter().find(|scheme| scheme.name().eq_ignore_ascii_case(name));
+        found.map(|scheme| (*scheme, rest)).ok_or(ParseError::Scheme)
     }
 }
 

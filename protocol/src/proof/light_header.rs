@@ -138,28 +138,24 @@ impl LightHeader {
         ];
         let names = ["prev_block_hash", "inner_rest_hash", "inner_lite"];
         let [prev, rest, lite] = reader.members(names, "a light header")?;
-        let required = |name, found: Option<Reader<'_>>| hash(&mut reader.required(found, name)?);
-        let (prev_hash, inner_rest_hash) =
-            (required("prev_block_hash", prev)?, required("inner_rest_hash", rest)?);
-        let mut lite = reader.required(lite, "inner_lite")?;
+        // In the order of the bytes.
+        let mut bytes = Writer::with_capacity(Self::LEN);
+        for (found, name) in [prev, rest].into_iter().zip(names) {
+            bytes.raw(hash(&mut reader.required(found, name)?)?.as_bytes());
+        }
+        let mut lite = reader.required(lite, names[2])?;
         let found = lite.members(LITE, "the light part of a header")?;
-        let member = |index: usize| {
-            let name = LITE.get(index).copied().unwrap_or_default();
-            lite.required(found.get(index).copied().flatten(), name)
-        };
-        let hash_of = |index: usize| hash(&mut member(index)?);
-        Ok(Self {
-            prev_hash,
-            inner_rest_hash,
-            height: unsigned(&mut member(0)?)?,
-            epoch_id: hash_of(1)?,
-            next_epoch_id: hash_of(2)?,
-            prev_state_root: hash_of(3)?,
-            outcome_root: hash_of(4)?,
-            timestamp: time(&mut member(5)?)?,
-            next_bp_hash: hash_of(6)?,
-            block_merkle_root: hash_of(7)?,
-        })
+        for (found, name) in found.into_iter().zip(LITE) {
+            let mut member = lite.required(found, name)?;
+            match name {
+                "height" => bytes.u64(unsigned(&mut member)?),
+                "timestamp_nanosec" => bytes.u64(time(&mut member)?),
+                _ => bytes.raw(hash(&mut member)?.as_bytes()),
+            };
+        }
+        let bytes = bytes.into_bytes();
+        // Eight hashes and two numbers.
+        Ok(Self::from_bytes(bytes.first_chunk().unwrap_or(&[0; Self::LEN])))
     }
 }
 

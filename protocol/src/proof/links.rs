@@ -7,7 +7,7 @@
 //! falls along a chain, so a member that the header of the parent has is demanded.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::iter;
@@ -35,7 +35,7 @@ const MAX_BLOCKS: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct OutcomeLinks {
-    blocks: VecDeque<OpenRoots>,
+    blocks: Vec<OpenRoots>,
     /// The executors of receipts that are not executed yet, by id; with the first block that names
     /// each
     awaited: BTreeMap<CryptoHash, (CryptoHash, Box<str>)>,
@@ -155,14 +155,15 @@ impl OutcomeLinks {
             None if self.blocks.len() == MAX_BLOCKS => Some(first_out()),
             known => known,
         };
-        if let Some(removed) = out.and_then(|index| self.blocks.remove(index)) {
+        if let Some(index) = out {
+            let removed = self.blocks.remove(index);
             for id in removed.awaited {
                 if self.awaited.get(&id).is_some_and(|(block, _)| *block == removed.hash) {
                     self.awaited.remove(&id);
                 }
             }
         }
-        self.blocks.push_back(block);
+        self.blocks.push(block);
         true
     }
 }
