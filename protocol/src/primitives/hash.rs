@@ -43,6 +43,14 @@ impl CryptoHash {
         Self(hasher.finalize_reset().into())
     }
 
+    /// Reads the text of a hash in place; zero if it is none
+    pub(crate) fn read(&mut self, text: &str) -> Result<(), ParseError> {
+        base58::decode_slice(text, &mut self.0).map_err(|error| {
+            *self = Self::ZERO;
+            error.into()
+        })
+    }
+
     /// The bytes of the hash
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

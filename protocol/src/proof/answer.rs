@@ -11,7 +11,7 @@ use core::fmt;
 
 use super::LightHeader;
 use super::confirmation::block_roots;
-use super::message::{OutcomeContent, Status, Step, each, hash, outcome_members, path};
+use super::message::{OutcomeContent, Status, Step, each, hash, hash_into, path};
 use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{Balance, BlockHeight, Bytes, CryptoHash, Gas};
 use crate::{Error, ErrorKind};
@@ -156,6 +156,7 @@ struct Proof {
 }
 
 /// Which block confirms an outcome, and the path from the root of its shard to that of the block
+#[derive(Default)]
 struct OutcomeProof {
     id: CryptoHash,
     block_hash: CryptoHash,
@@ -204,7 +205,6 @@ struct Answer<'t> {
 }
 
 struct AnswerOutcome<'t> {
-    id: CryptoHash,
     content: OutcomeContent<'t>,
     has_metadata: bool,
     /// The end of its path
@@ -282,11 +282,11 @@ impl Proof {
             unproven_outcomes: Vec::new(),
             unprovable: answer.unprovable,
         };
-        let own = answer.outcomes.first().map(|outcome| outcome.id);
+        let own = answer.outcomes.first().map(|outcome| outcome.content.id);
         if let Some(id) = own.filter(|id| *id != known.transaction) {
             return Err(wrong(format_args!("about transaction {id}")).at("answer"));
         }
-        let index = Index::new(&mut answer.outcomes.iter().map(|outcome| outcome.id));
+        let index = Index::new(&mut answer.outcomes.iter().map(|outcome| outcome.content.id));
         if let Some(id) = index.duplicate() {
             let error = wrong("it occurs twice in the answer");
             return Err(error.at(format_args!("outcome {id}")));
@@ -299,11 +299,12 @@ impl Proof {
         }
         let mut start = 0;
         for outcome in answer.outcomes {
-            let AnswerOutcome { id, content, has_metadata, path_end } = outcome;
+            let AnswerOutcome { content, has_metadata, path_end } = outcome;
+            let id = content.id;
             let at = |error: Error| error.at(format_args!("outcome {id}"));
             let path = answer.steps.get(start..path_end).unwrap_or_default();
             start = path_end;
-            let confirming = match content.leaf(id) {
+            let confirming = match content.leaf() {
                 // A variant that is not known has no leaf.
                 None => None,
                 Some(leaf) => {
@@ -345,12 +346,15 @@ impl Proof {
 impl OutcomeProof {
     fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
         const NAMES: [&str; 3] = ["id", "block_hash", "outcome_root_proof"];
-        let [id, block_hash, steps] = reader.members(NAMES, "the proof of an outcome")?;
-        let id = hash(&mut reader.required(id, NAMES[0])?)?;
-        let block_hash = hash(&mut reader.required(block_hash, NAMES[1])?)?;
-        let mut found = Vec::new();
-        path(&mut reader.required(steps, NAMES[2])?, &mut found)?;
-        Ok(Self { id, block_hash, path: found })
+        let mut outcome = Self::default();
+        let found =
+            reader.object(&NAMES, "the proof of an outcome", &mut |index, reader| match index {
+                0 => hash_into(reader, &mut outcome.id),
+                1 => hash_into(reader, &mut outcome.block_hash),
+                _ => path(reader, &mut outcome.path),
+            })?;
+        reader.require(found, &NAMES)?;
+        Ok(outcome)
     }
 }
 
@@ -480,14 +484,14 @@ impl<'t> Answer<'t> {
 
     fn outcome(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
         let mut start = *reader;
-        let (id, _, content) = outcome_members(reader, &mut self.steps)?;
+        let content = OutcomeContent::read(reader, &mut self.steps)?;
         let [outcome] = start.members(["outcome"], "an outcome")?;
         let has_metadata = match outcome {
             None => false,
             Some(mut outcome) => outcome.members(["metadata"], "an outcome")?[0].is_some(),
         };
         let path_end = self.steps.len();
-        self.outcomes.push(AnswerOutcome { id, content, has_metadata, path_end });
+        self.outcomes.push(AnswerOutcome { content, has_metadata, path_end });
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use super::LightHeader;
-use super::message::{Step, outcome_members};
+use super::message::{OutcomeContent, Step};
 use crate::Error;
 use crate::codec::json::Reader;
 use crate::primitives::CryptoHash;
@@ -90,8 +90,8 @@ impl AnswerProof {
 /// What of the text is no outcome.
 pub fn shard_root(outcome: &str) -> Result<Option<(CryptoHash, CryptoHash)>, Error> {
     let mut steps = Vec::new();
-    let (id, block_hash, content) = outcome_members(&mut Reader::new(outcome), &mut steps)
+    let content = OutcomeContent::read(&mut Reader::new(outcome), &mut steps)
         .map_err(|error| error.into_error(outcome))?;
-    let root = content.leaf(id).and_then(|leaf| Step::fold(leaf, &steps));
-    Ok(root.map(|root| (block_hash, root)))
+    let root = content.leaf().and_then(|leaf| Step::fold(leaf, &steps));
+    Ok(root.map(|root| (content.block_hash, root)))
 }

@@ -286,10 +286,10 @@ impl BlockCheck {
         findings: &mut Findings,
     ) {
         let headers: Vec<_> = chunks.iter().map(|chunk| chunk.header).collect();
-        if chunks.iter().all(|chunk| chunk.has(&["shard_id"])) {
+        if chunks.iter().all(|chunk| chunk.has(FoundChunk::SHARD_ID)) {
             self.shard_ids = headers.iter().map(|chunk| chunk.shard_id).collect();
         }
-        if chunks.iter().all(|chunk| chunk.has(&["outcome_root"])) {
+        if chunks.iter().all(|chunk| chunk.has(FoundChunk::OUTCOME_ROOT)) {
             self.chunk_outcome_roots = headers.iter().map(|chunk| chunk.outcome_root).collect();
         }
         if let Err(error) = check_roots(found, chunks, &headers) {
@@ -334,10 +334,10 @@ impl BlockCheck {
         let mut absent = None;
         for chunk in chunks.iter().filter(is_new) {
             let FoundChunk { header: ChunkHeader { shard_id, outcome_root, .. }, .. } = *chunk;
-            if !chunk.has(&["shard_id", "height_included"]) {
+            if !chunk.has(FoundChunk::SHARD_ID | FoundChunk::HEIGHT) {
                 continue;
             }
-            if chunk.has(&["outcome_root"]) {
+            if chunk.has(FoundChunk::OUTCOME_ROOT) {
                 self.confirmed_roots.push(OutcomeRoot { shard_id, root: outcome_root });
             }
             match roots.iter().position(|(index, _)| shards[*index].id == shard_id) {
@@ -348,12 +348,13 @@ impl BlockCheck {
                 None => absent = absent.or(Some(shard_id)),
             }
         }
-        let is_listed = chunks.iter().all(|chunk| chunk.has(&["shard_id", "height_included"]));
+        let is_listed =
+            chunks.iter().all(|chunk| chunk.has(FoundChunk::SHARD_ID | FoundChunk::HEIGHT));
         if self.members.has_chunk_list && is_listed && findings.wrong.is_none() {
             // The other shards have no new chunk.
-            roots.sort_unstable_by_key(|(index, _)| *index);
-            if let Some((index, _)) = roots.iter().find(|(index, _)| shards[*index].is_filled()) {
-                let detail = format!("shard {} has no new chunk in the block", shards[*index].id);
+            let others = roots.iter().map(|(index, _)| *index);
+            if let Some(index) = others.filter(|index| shards[*index].is_filled()).min() {
+                let detail = format!("shard {} has no new chunk in the block", shards[index].id);
                 let error = Error::new(ErrorKind::Chain, detail);
                 findings.wrong(error.at(format_args!("shards[{index}]")));
             }
@@ -434,31 +435,35 @@ fn check_roots(
     // outcome. The block hash covers it.
     let is_genesis = header.prev_hash == CryptoHash::ZERO;
     let has_no_root = is_genesis && header.outcome_root == CryptoHash::ZERO;
-    let outcome_root = if has_no_root { CryptoHash::ZERO } else { roots.outcome_root };
-    let hash_and_height = ["chunk_hash", "height_included"];
+    let outcome_root = if has_no_root { &CryptoHash::ZERO } else { &roots.outcome_root };
     for (member, leaf, expected, stated) in [
         (
             "chunk_headers_root",
-            &hash_and_height[..],
-            roots.chunk_headers_root,
-            header.chunk_headers_root,
+            FoundChunk::HASH | FoundChunk::HEIGHT,
+            &roots.chunk_headers_root,
+            &header.chunk_headers_root,
         ),
-        ("chunk_tx_root", &["tx_root"], roots.chunk_tx_root, header.chunk_tx_root),
+        ("chunk_tx_root", FoundChunk::TX_ROOT, &roots.chunk_tx_root, &header.chunk_tx_root),
         (
             "chunk_receipts_root",
-            &["outgoing_receipts_root"],
-            roots.chunk_receipts_root,
-            header.chunk_receipts_root,
+            FoundChunk::RECEIPTS_ROOT,
+            &roots.chunk_receipts_root,
+            &header.chunk_receipts_root,
         ),
-        ("prev_state_root", &["prev_state_root"], roots.prev_state_root, header.prev_state_root),
-        ("outcome_root", &["outcome_root"], outcome_root, header.outcome_root),
+        (
+            "prev_state_root",
+            FoundChunk::STATE_ROOT,
+            &roots.prev_state_root,
+            &header.prev_state_root,
+        ),
+        ("outcome_root", FoundChunk::OUTCOME_ROOT, outcome_root, &header.outcome_root),
     ] {
         let is_there = found.has(member) && chunks.iter().all(|chunk| chunk.has(leaf));
         if is_there && expected != stated {
             return Err(wrong(member, expected, stated).at("block.header"));
         }
     }
-    let has_heights = chunks.iter().all(|chunk| chunk.has(&["height_included"]));
+    let has_heights = chunks.iter().all(|chunk| chunk.has(FoundChunk::HEIGHT));
     if !has_heights || !found.has("height") || !found.has("chunk_mask") {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::message::outcome_members;
+use super::message::OutcomeContent;
 use super::samples::{chunk, chunk_json, hash, header, header_json, message, outcome_json};
 use super::samples::{shard_json, text};
 use super::*;
@@ -35,8 +35,8 @@ fn outcomes(count: u8) -> Vec<String> {
     let json = |id: u8, path: &[_]| outcome_json(own().hash, hash(id), id.into(), path);
     let leaf = |id: u8| {
         let text = json(id, &[]);
-        let (id, _, content) = outcome_members(&mut Reader::new(&text), &mut vec![]).unwrap();
-        content.leaf(id).unwrap()
+        let content = OutcomeContent::read(&mut Reader::new(&text), &mut vec![]).unwrap();
+        content.leaf().unwrap()
     };
     let (_, paths) = root_and_paths(&(1..=count).map(leaf).collect::<Vec<_>>());
     (1..=count).zip(&paths).map(|(id, path)| json(id, path)).collect()

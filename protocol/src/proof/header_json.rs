@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
-use super::message::{hash, list, parsed, unsigned};
+use super::message::{hash_into, list, parsed, unsigned};
 use crate::codec::json::{ReadError, Reader, Scalar};
 use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
 use crate::{Error, ErrorKind};
@@ -31,6 +31,45 @@ enum Field<'h> {
     /// Not part of the hash
     Skipped,
 }
+
+/// The members of a header; [`BlockHeaderView::field`] has their indexes
+const MEMBERS: [&str; 35] = [
+    "approvals",
+    "block_body_hash",
+    "block_merkle_root",
+    "block_ordinal",
+    "challenges_result",
+    "challenges_root",
+    "chunk_endorsements",
+    "chunk_headers_root",
+    "chunk_mask",
+    "chunk_receipts_root",
+    "chunk_tx_root",
+    "chunks_included",
+    "epoch_id",
+    "epoch_sync_data_hash",
+    "gas_price",
+    "hash",
+    "height",
+    "last_ds_final_block",
+    "last_final_block",
+    "latest_protocol_version",
+    "next_bp_hash",
+    "next_epoch_id",
+    "outcome_root",
+    "prev_hash",
+    "prev_height",
+    "prev_state_root",
+    "random_value",
+    "rent_paid",
+    "shard_split",
+    "signature",
+    "timestamp",
+    "timestamp_nanosec",
+    "total_supply",
+    "validator_proposals",
+    "validator_reward",
+];
 
 /// The readable members of a header
 pub(super) struct FoundHeader {
@@ -104,51 +143,13 @@ impl BlockHeaderView {
         reader: &mut Reader<'_>,
         unread: &mut Vec<&'static str>,
     ) -> Result<(Option<ReadError>, Option<&'static str>), ReadError> {
-        let mut members = [
-            ("approvals", Field::Approvals(&mut self.approvals)),
-            ("block_body_hash", Field::OptionalHash(&mut self.block_body_hash)),
-            ("block_merkle_root", Field::Hash(&mut self.block_merkle_root)),
-            ("block_ordinal", Field::OptionalNumber(&mut self.block_ordinal)),
-            ("challenges_result", Field::Slashed(&mut self.challenges_result)),
-            ("challenges_root", Field::OptionalHash(&mut self.challenges_root)),
-            ("chunk_endorsements", Field::Endorsements(&mut self.chunk_endorsements)),
-            ("chunk_headers_root", Field::Hash(&mut self.chunk_headers_root)),
-            ("chunk_mask", Field::Mask(&mut self.chunk_mask)),
-            ("chunk_receipts_root", Field::Hash(&mut self.chunk_receipts_root)),
-            ("chunk_tx_root", Field::Hash(&mut self.chunk_tx_root)),
-            ("chunks_included", Field::Number(&mut self.chunks_included)),
-            ("epoch_id", Field::Hash(&mut self.epoch_id)),
-            ("epoch_sync_data_hash", Field::OptionalHash(&mut self.epoch_sync_data_hash)),
-            ("gas_price", Field::Balance(&mut self.gas_price)),
-            ("hash", Field::Hash(&mut self.hash)),
-            ("height", Field::Number(&mut self.height)),
-            ("last_ds_final_block", Field::Hash(&mut self.last_ds_final_block)),
-            ("last_final_block", Field::Hash(&mut self.last_final_block)),
-            ("latest_protocol_version", Field::Version(&mut self.latest_protocol_version)),
-            ("next_bp_hash", Field::Hash(&mut self.next_bp_hash)),
-            ("next_epoch_id", Field::Hash(&mut self.next_epoch_id)),
-            ("outcome_root", Field::Hash(&mut self.outcome_root)),
-            ("prev_hash", Field::Hash(&mut self.prev_hash)),
-            ("prev_height", Field::OptionalNumber(&mut self.prev_height)),
-            ("prev_state_root", Field::Hash(&mut self.prev_state_root)),
-            ("random_value", Field::Hash(&mut self.random_value)),
-            ("rent_paid", Field::Skipped),
-            ("shard_split", Field::ShardSplit(&mut self.shard_split)),
-            ("signature", Field::Skipped),
-            // In nanoseconds, which some messages have rounded.
-            ("timestamp", Field::Skipped),
-            ("timestamp_nanosec", Field::Balance(&mut self.timestamp_nanosec)),
-            ("total_supply", Field::Balance(&mut self.total_supply)),
-            ("validator_proposals", Field::Proposals(&mut self.validator_proposals)),
-            ("validator_reward", Field::Skipped),
-        ];
-        let mut found = members.each_ref().map(|_| false);
+        let mut found = [false; MEMBERS.len()];
         let mut malformed = None;
         reader.open_object("an object for BlockHeaderView")?;
         let mut is_first = true;
         while let Some(key) = reader.key(is_first)? {
             is_first = false;
-            let index = members.iter().position(|(name, _)| *name == key);
+            let index = MEMBERS.iter().position(|name| *name == key);
             let twice = index
                 .filter(|index| found[*index])
                 .map(|_| reader.key_error(format_args!("duplicate field `{key}`")));
@@ -159,7 +160,7 @@ impl BlockHeaderView {
                 continue;
             };
             found[index] = true;
-            let (start, (name, field)) = (*reader, &mut members[index]);
+            let (start, mut field) = (*reader, self.field(index));
             let read = match twice {
                 Some(error) => Err(error),
                 None => field.read(reader),
@@ -170,20 +171,58 @@ impl BlockHeaderView {
                     return Err(malformed.unwrap_or(error));
                 }
                 if field.is_required() {
-                    unread.push(name);
+                    unread.push(MEMBERS[index]);
                 }
                 malformed.get_or_insert(error);
             }
         }
         let first_missing = unread.len();
-        let missing = members.iter().zip(found);
-        unread.extend(
-            missing
-                .filter(|((_, field), found)| field.is_required() && !found)
-                .map(|((name, _), _)| name),
-        );
+        for (index, name) in MEMBERS.iter().enumerate() {
+            if !found[index] && self.field(index).is_required() {
+                unread.push(name);
+            }
+        }
         let missing = unread.get(first_missing).copied();
         Ok((malformed, missing))
+    }
+
+    /// Where the member of this index in [`MEMBERS`] goes
+    const fn field(&mut self, index: usize) -> Field<'_> {
+        match index {
+            0 => Field::Approvals(&mut self.approvals),
+            1 => Field::OptionalHash(&mut self.block_body_hash),
+            2 => Field::Hash(&mut self.block_merkle_root),
+            3 => Field::OptionalNumber(&mut self.block_ordinal),
+            4 => Field::Slashed(&mut self.challenges_result),
+            5 => Field::OptionalHash(&mut self.challenges_root),
+            6 => Field::Endorsements(&mut self.chunk_endorsements),
+            7 => Field::Hash(&mut self.chunk_headers_root),
+            8 => Field::Mask(&mut self.chunk_mask),
+            9 => Field::Hash(&mut self.chunk_receipts_root),
+            10 => Field::Hash(&mut self.chunk_tx_root),
+            11 => Field::Number(&mut self.chunks_included),
+            12 => Field::Hash(&mut self.epoch_id),
+            13 => Field::OptionalHash(&mut self.epoch_sync_data_hash),
+            14 => Field::Balance(&mut self.gas_price),
+            15 => Field::Hash(&mut self.hash),
+            16 => Field::Number(&mut self.height),
+            17 => Field::Hash(&mut self.last_ds_final_block),
+            18 => Field::Hash(&mut self.last_final_block),
+            19 => Field::Version(&mut self.latest_protocol_version),
+            20 => Field::Hash(&mut self.next_bp_hash),
+            21 => Field::Hash(&mut self.next_epoch_id),
+            22 => Field::Hash(&mut self.outcome_root),
+            23 => Field::Hash(&mut self.prev_hash),
+            24 => Field::OptionalNumber(&mut self.prev_height),
+            25 => Field::Hash(&mut self.prev_state_root),
+            26 => Field::Hash(&mut self.random_value),
+            28 => Field::ShardSplit(&mut self.shard_split),
+            31 => Field::Balance(&mut self.timestamp_nanosec),
+            32 => Field::Balance(&mut self.total_supply),
+            33 => Field::Proposals(&mut self.validator_proposals),
+            // Among them the time in nanoseconds, which some messages have rounded.
+            _ => Field::Skipped,
+        }
     }
 }
 
@@ -211,8 +250,11 @@ impl Field<'_> {
             return Ok(());
         }
         match self {
-            Self::Hash(field) => **field = hash(reader)?,
-            Self::OptionalHash(field) => **field = Some(hash(reader)?),
+            Self::Hash(field) => hash_into(reader, field)?,
+            Self::OptionalHash(field) => {
+                hash_into(reader, field.insert(CryptoHash::ZERO))
+                    .inspect_err(|_| **field = None)?;
+            }
             Self::Number(field) => **field = unsigned(reader)?,
             Self::OptionalNumber(field) => **field = Some(unsigned(reader)?),
             // It fits: the maximum is given.

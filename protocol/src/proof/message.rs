@@ -4,9 +4,11 @@
 //! text which is only hashed is not checked: another text has another hash.
 
 use alloc::borrow::Cow;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
 
+use super::answer::Index;
 use super::chunk::ChunkHeader;
 use super::merkle::pair;
 use super::outcome::{PartialExecutionOutcome, PartialExecutionStatus};
@@ -36,8 +38,8 @@ pub(super) struct ChunkList {
 pub(super) struct FoundChunk {
     /// With zeros in place of missing members
     pub(super) header: ChunkHeader,
-    /// Whether each of [`CHUNK_MEMBERS`] is there
-    found: [bool; CHUNK_MEMBERS.len()],
+    /// A bit for each of [`CHUNK_MEMBERS`] that is there
+    found: u32,
 }
 
 /// The members of a chunk's header that are read
@@ -52,16 +54,22 @@ pub(super) const CHUNK_MEMBERS: [&str; 7] = [
 ];
 
 impl FoundChunk {
+    pub(super) const HASH: u32 = 1;
+    pub(super) const OUTCOME_ROOT: u32 = 1 << 1;
+    pub(super) const RECEIPTS_ROOT: u32 = 1 << 2;
+    pub(super) const STATE_ROOT: u32 = 1 << 3;
+    pub(super) const TX_ROOT: u32 = 1 << 4;
+    pub(super) const HEIGHT: u32 = 1 << 5;
+    pub(super) const SHARD_ID: u32 = 1 << 6;
+
     /// Whether these members are there
-    pub(super) fn has(&self, names: &[&str]) -> bool {
-        let mut members = CHUNK_MEMBERS.iter().zip(self.found);
-        members.all(|(name, found)| found || !names.contains(name))
+    pub(super) const fn has(&self, members: u32) -> bool {
+        self.found & members == members
     }
 
     /// The first member that is not there
     pub(super) fn lacking(&self) -> Option<&'static str> {
-        let mut members = CHUNK_MEMBERS.iter().zip(self.found);
-        members.find_map(|(name, found)| (!found).then_some(*name))
+        CHUNK_MEMBERS.get(self.found.trailing_ones() as usize).copied()
     }
 }
 
@@ -82,6 +90,7 @@ pub(super) struct Shard<'t> {
 }
 
 /// A transaction, and the accounts that execute it
+#[derive(Default)]
 pub(super) struct TransactionParties<'t> {
     pub(super) hash: CryptoHash,
     /// Who executes its conversion
@@ -129,9 +138,9 @@ impl Step {
 impl<'t> Message<'t> {
     pub(super) fn read(text: &'t str) -> Result<Self, ReadError> {
         let mut reader = Reader::new(text);
-        let (mut block, mut header, mut chunks, mut shards) = (false, None, None, None);
+        let (mut header, mut chunks, mut shards) = (None, None, None);
         let names = ["block", "shards"];
-        reader.object(&names, "a block message", &mut |index, reader| {
+        let found = reader.object(&names, "a block message", &mut |index, reader| {
             if index == 1 {
                 let start = *reader;
                 let found = list(reader, shard);
@@ -143,11 +152,10 @@ impl<'t> Message<'t> {
                 shards = Some(found);
                 return Ok::<_, ReadError>(());
             }
-            block = true;
             (header, chunks) = read_block(reader)?;
             Ok(())
         })?;
-        reader.required(block.then_some(()), "block")?;
+        reader.require(found, &names[..1])?;
         let header = reader.required(header, "header")?;
         let shards = reader.required(shards, "shards")?;
         Ok(Self { header, chunks, shards })
@@ -183,37 +191,42 @@ pub(super) fn read_block<'t>(
 
 /// The header of a chunk
 pub(super) fn chunk_header(reader: &mut Reader<'_>) -> Result<FoundChunk, ReadError> {
-    let (mut hashes, mut numbers) = ([None; 5], [None; 2]);
-    reader.object(&CHUNK_MEMBERS, "a chunk header", &mut |index, reader| {
-        match hashes.get_mut(index) {
-            Some(found) => *found = Some(hash(reader)?),
-            None => numbers[index - hashes.len()] = Some(unsigned(reader)?),
-        }
-        Ok::<_, ReadError>(())
-    })?;
-    let header = ChunkHeader {
-        hash: hashes[0].unwrap_or_default(),
-        outcome_root: hashes[1].unwrap_or_default(),
-        outgoing_receipts_root: hashes[2].unwrap_or_default(),
-        prev_state_root: hashes[3].unwrap_or_default(),
-        tx_root: hashes[4].unwrap_or_default(),
-        height_included: numbers[0].unwrap_or_default(),
-        shard_id: numbers[1].unwrap_or_default(),
+    let mut header = ChunkHeader {
+        hash: CryptoHash::ZERO,
+        height_included: 0,
+        shard_id: 0,
+        outcome_root: CryptoHash::ZERO,
+        outgoing_receipts_root: CryptoHash::ZERO,
+        prev_state_root: CryptoHash::ZERO,
+        tx_root: CryptoHash::ZERO,
     };
-    let mut found = [false; CHUNK_MEMBERS.len()];
-    let are_there = hashes.iter().map(Option::is_some).chain(numbers.iter().map(Option::is_some));
-    found.iter_mut().zip(are_there).for_each(|(found, is_there)| *found = is_there);
+    let found = reader.object(&CHUNK_MEMBERS, "a chunk header", &mut |index, reader| {
+        let member = match index {
+            0 => &mut header.hash,
+            1 => &mut header.outcome_root,
+            2 => &mut header.outgoing_receipts_root,
+            3 => &mut header.prev_state_root,
+            4 => &mut header.tx_root,
+            _ => {
+                let number = unsigned(reader)?;
+                *if index == 5 { &mut header.height_included } else { &mut header.shard_id } =
+                    number;
+                return Ok::<_, ReadError>(());
+            }
+        };
+        hash_into(reader, member)
+    })?;
     Ok(FoundChunk { header, found })
 }
 
 fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
-    let (mut shard, mut id) = (Shard::default(), None);
+    let mut shard = Shard::default();
     // The outcomes of transactions are the first in the tree, wherever they are in the text.
     let mut executed = Shard::default();
     let names = ["shard_id", "chunk", "receipt_execution_outcomes"];
-    reader.object(&names, "a shard", &mut |index, reader| {
+    let found = reader.object(&names, "a shard", &mut |index, reader| {
         match index {
-            0 => id = Some(unsigned(reader)?),
+            0 => shard.id = unsigned(reader)?,
             1 if reader.null()? => {}
             1 => {
                 shard.has_chunk = true;
@@ -232,7 +245,7 @@ fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
         }
         Ok::<_, ReadError>(())
     })?;
-    shard.id = reader.required(id, "shard_id")?;
+    reader.require(found, &names[..1])?;
     shard.receipts.append(&mut executed.receipts);
     let start = shard.steps.len();
     shard.steps.append(&mut executed.steps);
@@ -251,30 +264,34 @@ impl<'t> Shard<'t> {
     ///
     /// A feed lists the outcome of a transaction with each of its copies in a chunk.
     fn skip_copies(&mut self) {
-        let mut order: Vec<usize> = (0..self.outcomes.len()).collect();
-        order.sort_by_key(|index| (self.outcomes[*index].id, *index));
+        let Self { outcomes, steps, .. } = self;
         let path = |index: usize| {
-            let start = index.checked_sub(1).map_or(0, |before| self.outcomes[before].path_end);
-            &self.steps[start..self.outcomes[index].path_end]
+            let start = index.checked_sub(1).map_or(0, |before| outcomes[before].path_end);
+            &steps[start..outcomes[index].path_end]
         };
-        let is_copy = |pair: &[usize]| {
-            let [one, other] = [pair[0], pair[1]].map(|index| &self.outcomes[index]);
-            one.id == other.id && one.leaf == other.leaf && path(pair[0]) == path(pair[1])
-        };
-        let mut copies: Vec<usize> =
-            order.windows(2).filter(|pair| is_copy(pair)).map(|pair| pair[1]).collect();
-        if copies.is_empty() {
+        let index = Index::new(&mut outcomes.iter().map(|outcome| outcome.id));
+        let mut are_copies = vec![false; outcomes.len()];
+        for pair in index.0.windows(2) {
+            let ((id, one), (next_id, next)) = (pair[0], pair[1]);
+            are_copies[next] = id == next_id
+                && outcomes[one].leaf == outcomes[next].leaf
+                && path(one) == path(next);
+        }
+        if !are_copies.contains(&true) {
             return;
         }
-        copies.sort_unstable();
-        let (mut outcomes, mut steps) = (Vec::new(), Vec::new());
-        for (index, outcome) in self.outcomes.iter().enumerate() {
-            if copies.binary_search(&index).is_err() {
-                steps.extend_from_slice(path(index));
-                outcomes.push(Outcome { path_end: steps.len(), ..outcome.clone() });
+        let (all_steps, mut start) = (core::mem::take(steps), 0);
+        let mut are_copies = are_copies.into_iter();
+        outcomes.retain_mut(|outcome| {
+            let path = start..outcome.path_end;
+            start = outcome.path_end;
+            let is_copy = are_copies.next() == Some(true);
+            if !is_copy {
+                steps.extend_from_slice(&all_steps[path]);
+                outcome.path_end = steps.len();
             }
-        }
-        (self.outcomes, self.steps) = (outcomes, steps);
+            !is_copy
+        });
     }
 
     /// Reads a transaction with the outcome of its conversion, if it has one
@@ -290,14 +307,16 @@ impl<'t> Shard<'t> {
                 return Ok(());
             }
             let names = ["execution_outcome", "receipt"];
-            reader.object(&names, "an outcome", &mut |index, reader| {
-                if index == 0 {
-                    found = Some(self.outcome(reader)?);
-                } else if !reader.null()? {
-                    self.body(reader)?;
-                }
-                Ok::<_, ReadError>(())
-            })
+            reader
+                .object(&names, "an outcome", &mut |index, reader| {
+                    if index == 0 {
+                        found = Some(self.outcome(reader)?);
+                    } else if !reader.null()? {
+                        self.body(reader)?;
+                    }
+                    Ok::<_, ReadError>(())
+                })
+                .map(drop)
         })?;
         self.outcomes.extend(found.map(|outcome| Outcome { executed: id, ..outcome }));
         Ok(())
@@ -306,16 +325,18 @@ impl<'t> Shard<'t> {
     /// Reads who signed a transaction and who receives it, and returns its hash
     fn parties(&mut self, reader: &mut Reader<'t>) -> Result<Option<CryptoHash>, ReadError> {
         const NAMES: [&str; 3] = ["hash", "signer_id", "receiver_id"];
-        let (mut id, mut accounts) = (None, [None, None]);
-        reader.object(&NAMES, "a transaction", &mut |index, reader| {
+        let mut parties = TransactionParties::default();
+        let found = reader.object(&NAMES, "a transaction", &mut |index, reader| {
             match index {
-                0 => id = Some(hash(reader)?),
-                _ => accounts[index - 1] = Some(reader.text("an account id")?),
+                0 => hash_into(reader, &mut parties.hash)?,
+                1 => parties.signer_id = reader.text("an account id")?,
+                _ => parties.receiver_id = reader.text("an account id")?,
             }
             Ok::<_, ReadError>(())
         })?;
-        if let (Some(hash), [Some(signer_id), Some(receiver_id)]) = (id, accounts) {
-            self.transactions.push(TransactionParties { hash, signer_id, receiver_id });
+        let id = (found & 1 == 1).then_some(parties.hash);
+        if found == 0b111 {
+            self.transactions.push(parties);
         }
         Ok(id)
     }
@@ -338,65 +359,43 @@ impl<'t> Shard<'t> {
 
     /// Reads who receives a receipt, and returns its id
     fn body(&mut self, reader: &mut Reader<'t>) -> Result<Option<CryptoHash>, ReadError> {
-        let (mut id, mut receiver) = (None, None);
-        reader.object(&["receipt_id", "receiver_id"], "a receipt", &mut |index, reader| {
+        let (mut id, mut receiver) = (CryptoHash::ZERO, Cow::default());
+        let names = ["receipt_id", "receiver_id"];
+        let found = reader.object(&names, "a receipt", &mut |index, reader| {
             match index {
-                0 => id = Some(hash(reader)?),
-                _ => receiver = Some(reader.text("an account id")?),
+                0 => hash_into(reader, &mut id)?,
+                _ => receiver = reader.text("an account id")?,
             }
             Ok::<_, ReadError>(())
         })?;
-        self.receipts.extend(id.zip(receiver));
-        Ok(id)
+        if found == 0b11 {
+            self.receipts.push((id, receiver));
+        }
+        Ok((found & 1 == 1).then_some(id))
     }
 
     fn outcome(&mut self, reader: &mut Reader<'t>) -> Result<Outcome<'t>, ReadError> {
-        let (id, block_hash, content) = outcome_members(reader, &mut self.steps)?;
-        let (leaf, path_end) = (content.leaf(id), self.steps.len());
-        let success_receipt_id = match content.status {
-            Status::Receipt(id) => Some(id),
-            _ => None,
-        };
-        let executor_id = content.executor_id;
+        let content = OutcomeContent::read(reader, &mut self.steps)?;
         Ok(Outcome {
-            id,
-            block_hash,
+            id: content.id,
+            block_hash: content.block_hash,
             executed: None,
-            executor_id,
-            success_receipt_id,
-            leaf,
-            path_end,
+            success_receipt_id: match content.status {
+                Status::Receipt(id) => Some(id),
+                _ => None,
+            },
+            leaf: content.leaf(),
+            executor_id: content.executor_id,
+            path_end: self.steps.len(),
         })
     }
 }
 
-/// Reads the id, the block and the content of an outcome, and appends its path to `steps`
-pub(super) fn outcome_members<'t>(
-    reader: &mut Reader<'t>,
-    steps: &mut Vec<Step>,
-) -> Result<(CryptoHash, CryptoHash, OutcomeContent<'t>), ReadError> {
-    const NAMES: [&str; 4] = ["block_hash", "id", "outcome", "proof"];
-    let (mut block_hash, mut id, mut content, mut has_path) = (None, None, None, false);
-    reader.object(&NAMES, "an outcome", &mut |index, reader| {
-        match index {
-            0 => block_hash = Some(hash(reader)?),
-            1 => id = Some(hash(reader)?),
-            2 => content = Some(OutcomeContent::read(reader)?),
-            _ => {
-                has_path = true;
-                path(reader, steps)?;
-            }
-        }
-        Ok::<_, ReadError>(())
-    })?;
-    let id = reader.required(id, NAMES[1])?;
-    let content = reader.required(content, NAMES[2])?;
-    reader.required(has_path.then_some(()), NAMES[3])?;
-    Ok((id, reader.required(block_hash, NAMES[0])?, content))
-}
-
-/// The members of an outcome that its leaf covers
+/// An outcome, as far as its leaf covers it
+#[derive(Default)]
 pub(super) struct OutcomeContent<'t> {
+    pub(super) id: CryptoHash,
+    pub(super) block_hash: CryptoHash,
     pub(super) receipt_ids: Vec<CryptoHash>,
     pub(super) gas_burnt: Gas,
     pub(super) tokens_burnt: Balance,
@@ -405,7 +404,9 @@ pub(super) struct OutcomeContent<'t> {
     pub(super) logs: Vec<Cow<'t, str>>,
 }
 
+#[derive(Default)]
 pub(super) enum Status {
+    #[default]
     Unknown,
     Failure,
     Value(Bytes),
@@ -415,35 +416,38 @@ pub(super) enum Status {
 }
 
 impl<'t> OutcomeContent<'t> {
-    fn read(reader: &mut Reader<'t>) -> Result<Self, ReadError> {
+    /// Reads an outcome with its id and its block, and appends its path to `steps`
+    pub(super) fn read(reader: &mut Reader<'t>, steps: &mut Vec<Step>) -> Result<Self, ReadError> {
+        const NAMES: [&str; 4] = ["id", "outcome", "proof", "block_hash"];
+        let mut content = Self::default();
+        let found = reader.object(&NAMES, "an outcome", &mut |index, reader| match index {
+            0 => hash_into(reader, &mut content.id),
+            1 => content.members(reader),
+            2 => path(reader, steps),
+            _ => hash_into(reader, &mut content.block_hash),
+        })?;
+        reader.require(found, &NAMES)?;
+        Ok(content)
+    }
+
+    fn members(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
         const NAMES: [&str; 6] =
             ["receipt_ids", "gas_burnt", "tokens_burnt", "executor_id", "status", "logs"];
-        let (mut receipt_ids, mut logs, mut executor_id) = (None, None, None);
-        let (mut gas_burnt, mut tokens_burnt, mut status) = (None, None, None);
-        reader.object(&NAMES, "an outcome", &mut |index, reader| {
+        let found = reader.object(&NAMES, "an outcome", &mut |index, reader| {
             match index {
-                0 => receipt_ids = Some(list(reader, hash)?),
-                1 => gas_burnt = Some(gas(reader)?),
-                2 => tokens_burnt = Some(parsed(reader, "a decimal string of an amount")?),
-                3 => executor_id = Some(reader.text("an account id")?),
-                4 => status = Some(Status::read(reader)?),
-                _ => {
-                    logs = Some(list(reader, |reader| reader.text("a string"))?);
-                }
+                0 => self.receipt_ids = list(reader, hash)?,
+                1 => self.gas_burnt = gas(reader)?,
+                2 => self.tokens_burnt = parsed(reader, "a decimal string of an amount")?,
+                3 => self.executor_id = reader.text("an account id")?,
+                4 => self.status = Status::read(reader)?,
+                _ => self.logs = list(reader, |reader| reader.text("a string"))?,
             }
             Ok::<_, ReadError>(())
         })?;
-        Ok(Self {
-            receipt_ids: reader.required(receipt_ids, NAMES[0])?,
-            gas_burnt: reader.required(gas_burnt, NAMES[1])?,
-            tokens_burnt: reader.required(tokens_burnt, NAMES[2])?,
-            executor_id: reader.required(executor_id, NAMES[3])?,
-            status: reader.required(status, NAMES[4])?,
-            logs: reader.required(logs, NAMES[5])?,
-        })
+        reader.require(found, &NAMES)
     }
 
-    pub(super) fn leaf(&self, id: CryptoHash) -> Option<CryptoHash> {
+    pub(super) fn leaf(&self) -> Option<CryptoHash> {
         let status = match &self.status {
             Status::Unknown => PartialExecutionStatus::Unknown,
             Status::Failure => PartialExecutionStatus::Failure,
@@ -459,7 +463,7 @@ impl<'t> OutcomeContent<'t> {
             status,
         };
         let logs: Vec<_> = self.logs.iter().map(|log| CryptoHash::digest(log.as_bytes())).collect();
-        Some(partial.leaf(id, &logs))
+        Some(partial.leaf(self.id, &logs))
     }
 }
 
@@ -500,21 +504,21 @@ pub(super) fn path(reader: &mut Reader<'_>, steps: &mut Vec<Step>) -> Result<(),
 }
 
 fn step(reader: &mut Reader<'_>) -> Result<Step, ReadError> {
-    let (mut sibling, mut is_right) = (None, None);
-    reader.object(&["hash", "direction"], "a step of a path", &mut |index, reader| {
+    let names = ["hash", "direction"];
+    let mut step = Step { sibling: CryptoHash::ZERO, is_right: None };
+    let found = reader.object(&names, "a step of a path", &mut |index, reader| {
         if index == 0 {
-            sibling = Some(hash(reader)?);
-        } else {
-            is_right = Some(match &*reader.text("a direction")? {
-                "Left" => Some(false),
-                "Right" => Some(true),
-                _ => None,
-            });
+            return hash_into(reader, &mut step.sibling);
         }
+        step.is_right = match &*reader.text("a direction")? {
+            "Left" => Some(false),
+            "Right" => Some(true),
+            _ => None,
+        };
         Ok::<_, ReadError>(())
     })?;
-    let sibling = reader.required(sibling, "hash")?;
-    Ok(Step { sibling, is_right: reader.required(is_right, "direction")? })
+    reader.require(found, &names)?;
+    Ok(step)
 }
 
 fn gas(reader: &mut Reader<'_>) -> Result<Gas, ReadError> {
@@ -530,7 +534,15 @@ pub(super) fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
 }
 
 pub(super) fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
-    parsed(reader, CryptoHash::EXPECTED)
+    let mut hash = CryptoHash::ZERO;
+    hash_into(reader, &mut hash)?;
+    Ok(hash)
+}
+
+/// Reads a hash in place
+pub(super) fn hash_into(reader: &mut Reader<'_>, hash: &mut CryptoHash) -> Result<(), ReadError> {
+    let text = reader.text(CryptoHash::EXPECTED)?;
+    hash.read(&text).map_err(|error| reader.schema_error(error))
 }
 
 pub(super) fn parsed<T: FromStr<Err = ParseError>>(

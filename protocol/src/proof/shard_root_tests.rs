@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::message::outcome_members;
+use super::message::OutcomeContent;
 use super::samples::{chunk, hash, header, message, outcome_json, shard_json, text};
 use super::*;
 use crate::codec::json::Reader;
@@ -12,8 +12,8 @@ use crate::primitives::CryptoHash;
 use crate::views::MerklePathItem;
 
 fn leaf_of(outcome: &str) -> CryptoHash {
-    let (id, _, content) = outcome_members(&mut Reader::new(outcome), &mut Vec::new()).unwrap();
-    content.leaf(id).unwrap()
+    let content = OutcomeContent::read(&mut Reader::new(outcome), &mut Vec::new()).unwrap();
+    content.leaf().unwrap()
 }
 
 /// The hash of the block

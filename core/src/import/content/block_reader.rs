@@ -428,7 +428,7 @@ fn object<'text, const N: usize>(
     member: &mut dyn FnMut(usize, &mut Reader<'text>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if pass != Pass::ListedOrder {
-        return reader.object(&names, expected, member);
+        return reader.object(&names, expected, member).map(drop);
     }
     let values = reader.members(names, expected)?;
     values.into_iter().enumerate().try_for_each(|(index, value)| match value {

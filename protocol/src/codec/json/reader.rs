@@ -401,12 +401,14 @@ impl<'t> Reader<'t> {
 
     /// Reads the next object; `member` gets the index in `names` of each member named there, which
     /// may appear once, and must move past its value
+    ///
+    /// Returns a bit for each name, the first lowest, which is set if the member is there.
     pub fn object<E: From<ReadError>>(
         &mut self,
         names: &[&str],
         expected: &str,
         member: &mut dyn FnMut(usize, &mut Self) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<u32, E> {
         // One bit per name; no caller has more than 32.
         let (mut seen, mut first) = (0_u32, true);
         self.open_object(expected)?;
@@ -425,7 +427,14 @@ impl<'t> Reader<'t> {
             self.peek();
             member(index, self)?;
         }
-        Ok(())
+        Ok(seen)
+    }
+
+    /// Checks that members which are required are there; `found` is what [`object`](Self::object)
+    /// returned for these names, or for more after them
+    pub fn require(&self, found: u32, names: &[&str]) -> Result<(), ReadError> {
+        let missing = names.get(found.trailing_ones() as usize);
+        missing.map_or(Ok(()), |name| self.required(None, name))
     }
 
     /// Readers at the values of these members of the next object
