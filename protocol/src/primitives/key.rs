@@ -27,6 +27,9 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// The names, each at the index of its tag
+    const NAMES: [&str; 3] = ["ed25519", "secp256k1", "ml-dsa-65"];
+
     /// The scheme of a borsh tag
     pub const fn from_tag(tag: u8) -> Option<Self> {
         match tag {
@@ -39,11 +42,7 @@ impl Scheme {
 
     /// The name, which precedes the colon in texts
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ed25519 => "ed25519",
-            Self::Secp256k1 => "secp256k1",
-            Self::MlDsa65 => "ml-dsa-65",
-        }
+        Self::NAMES[self as usize]
     }
 
     /// Length of a public key in bytes; secp256k1 is x then y, without the leading 04
@@ -69,9 +68,9 @@ impl Scheme {
         let Some((name, rest)) = text.split_once(':') else {
             return Ok((Self::Ed25519, text));
         };
-        const ALL: [Scheme; 3] = [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65];
-        let found = ALL.iter().find(|scheme| scheme.name().eq_ignore_ascii_case(name));
-        found.map(|scheme| (*scheme, rest)).ok_or(ParseError::Scheme)
+        let index = Self::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name));
+        let scheme = index.and_then(|index| Self::from_tag(index as u8));
+        scheme.map(|scheme| (scheme, rest)).ok_or(ParseError::Scheme)
     }
 }
 
