@@ -84,7 +84,10 @@ impl PartialEq for Source {
 impl Error {
     /// An error without path and offset
     pub fn new(kind: ErrorKind, detail: impl fmt::Display) -> Self {
-        let detail = detail.to_string();
+        Self::with_detail(kind, detail.to_string())
+    }
+
+    fn with_detail(kind: ErrorKind, detail: String) -> Self {
         let source = Source::default();
         Self(Box::new(ErrorFields { kind, path: String::new(), offset: None, detail, source }))
     }
@@ -98,8 +101,11 @@ impl Error {
     /// assert_eq!(error.path(), "actions[2].id");
     /// ```
     #[must_use]
-    pub fn at(mut self, path: impl fmt::Display) -> Self {
-        let mut whole = path.to_string();
+    pub fn at(self, path: impl fmt::Display) -> Self {
+        self.below(path.to_string())
+    }
+
+    fn below(mut self, mut whole: String) -> Self {
         let tail = &mut self.0.path;
         if !tail.is_empty() && !whole.is_empty() && !tail.starts_with('[') {
             whole.push('.');

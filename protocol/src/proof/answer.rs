@@ -11,7 +11,7 @@ use core::fmt;
 
 use super::LightHeader;
 use super::confirmation::block_roots;
-use super::message::{OutcomeContent, Status, Step, each, hash, hash_into, path};
+use super::message::{OutcomeContent, Status, Step, each, hash_into, path};
 use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{Balance, BlockHeight, Bytes, CryptoHash, Gas};
 use crate::{Error, ErrorKind};
@@ -155,6 +155,17 @@ struct Proof {
     outcome_index: Index,
 }
 
+const PROOF_MEMBERS: [&str; 4] = ["transaction_hash", "block_hash", "outcomes", "headers"];
+
+/// The members of a proof, which nothing is compared with yet
+#[derive(Default)]
+struct FoundProof {
+    /// Of the transaction and of the last block
+    hashes: [CryptoHash; 2],
+    outcomes: Vec<OutcomeProof>,
+    headers: Vec<LightHeader>,
+}
+
 /// Which block confirms an outcome, and the path from the root of its shard to that of the block
 #[derive(Default)]
 struct OutcomeProof {
@@ -176,15 +187,15 @@ impl Index {
         Self(index)
     }
 
-    pub(super) fn get(&self, hash: CryptoHash) -> Option<usize> {
+    pub(super) fn get(&self, hash: &CryptoHash) -> Option<usize> {
         self.all(hash).first().map(|(_, position)| *position)
     }
 
     /// All positions of a hash, ascending
-    pub(super) fn all(&self, hash: CryptoHash) -> &[(CryptoHash, usize)] {
-        let start = self.0.partition_point(|(other, _)| *other < hash);
+    pub(super) fn all(&self, hash: &CryptoHash) -> &[(CryptoHash, usize)] {
+        let start = self.0.partition_point(|(other, _)| other < hash);
         let found = self.0.get(start..).unwrap_or_default();
-        &found[..found.partition_point(|(other, _)| *other == hash)]
+        &found[..found.partition_point(|(other, _)| other == hash)]
     }
 
     /// A hash that is there twice
@@ -206,63 +217,47 @@ struct Answer<'t> {
 
 struct AnswerOutcome<'t> {
     content: OutcomeContent<'t>,
-    has_metadata: bool,
     /// The end of its path
     path_end: usize,
 }
 
 impl Proof {
     fn read(text: &[u8], known: KnownHashes) -> Result<Self, Error> {
-        const NAMES: [&str; 4] = ["transaction_hash", "block_hash", "outcomes", "headers"];
         let text = text_of(text)?;
-        let unread = |error: ReadError| error.into_error(text);
-        let mut reader = member_or_whole(text, "proof").map_err(unread)?;
-        let found = reader.members(NAMES, "a proof").map_err(unread)?;
-        let [transaction, block, outcomes, headers] = found;
-        let read_hash = |found: Option<Reader<'_>>, name| hash(&mut reader.required(found, name)?);
-        let names = [
-            (NAMES[0], read_hash(transaction, NAMES[0]).map_err(unread)?, known.transaction),
-            (NAMES[1], read_hash(block, NAMES[1]).map_err(unread)?, known.block),
-        ];
-        for (name, found, expected) in names {
+        let found = FoundProof::read(text).map_err(|error| error.into_error(text))?;
+        let FoundProof { hashes, outcomes, headers } = found;
+        for ((name, found), expected) in
+            PROOF_MEMBERS.iter().zip(hashes).zip([known.transaction, known.block])
+        {
             if found != expected {
                 return Err(wrong(format_args!("of {found}, expected {expected}")).at(name));
             }
         }
-        let headers = read_headers(&mut reader.required(headers, NAMES[3]).map_err(unread)?);
-        let headers = headers.map_err(unread)?;
-        let header_index = chain_to(known.block, &headers).map_err(|error| error.at(NAMES[3]))?;
-        let mut found = Vec::new();
-        let mut outcomes = reader.required(outcomes, NAMES[2]).map_err(unread)?;
-        each(&mut outcomes, |reader| {
-            found.push(OutcomeProof::read(reader)?);
-            Ok(())
-        })
-        .map_err(unread)?;
-        let outcome_index = Index::new(&mut found.iter().map(|outcome| outcome.id));
+        let header_index = chain_to(known.block, &headers).map_err(|error| error.at("headers"))?;
+        let outcome_index = Index::new(&mut outcomes.iter().map(|outcome| outcome.id));
         if let Some(id) = outcome_index.duplicate() {
             let detail = format_args!("outcome {id} occurs twice");
-            return Err(Error::new(ErrorKind::Schema, detail).at(NAMES[2]));
+            return Err(Error::new(ErrorKind::Schema, detail).at("outcomes"));
         }
-        Ok(Self { headers, header_index, outcomes: found, outcome_index })
+        Ok(Self { headers, header_index, outcomes, outcome_index })
     }
 
     /// The header of the block that confirms an outcome; `None` if the proof does not have the
     /// outcome
     fn confirming(
         &self,
-        id: CryptoHash,
-        shard_root: CryptoHash,
-    ) -> Result<Option<(CryptoHash, &LightHeader)>, Error> {
+        id: &CryptoHash,
+        shard_root: &CryptoHash,
+    ) -> Result<Option<(&CryptoHash, &LightHeader)>, Error> {
         let outcome = self.outcome_index.get(id).and_then(|index| self.outcomes.get(index));
         let Some(OutcomeProof { block_hash, path, .. }) = outcome else { return Ok(None) };
-        let header = self.header_index.get(*block_hash);
+        let header = self.header_index.get(block_hash);
         let header = header.and_then(|index| self.headers.get(index));
         let Some(header) = header else {
             return Err(wrong(format_args!("block {block_hash} is not among the headers")));
         };
         match block_roots(header, shard_root, path) {
-            Some((expected, found)) if expected == found => Ok(Some((*block_hash, header))),
+            Some((expected, found)) if expected == found => Ok(Some((block_hash, header))),
             Some((expected, found)) => Err(wrong(format_args!(
                 "expected the outcome root {expected} of block {block_hash}, found {found}"
             ))),
@@ -292,14 +287,14 @@ impl Proof {
             return Err(error.at(format_args!("outcome {id}")));
         }
         if let Some(id) =
-            self.outcomes.iter().map(|outcome| outcome.id).find(|id| index.get(*id).is_none())
+            self.outcomes.iter().map(|outcome| outcome.id).find(|id| index.get(id).is_none())
         {
             let detail = format_args!("outcome {id} is not in the answer, which may be older");
             return Err(Error::new(ErrorKind::Schema, detail).at("proof.outcomes"));
         }
         let mut start = 0;
         for outcome in answer.outcomes {
-            let AnswerOutcome { content, has_metadata, path_end } = outcome;
+            let AnswerOutcome { content, path_end } = outcome;
             let id = content.id;
             let at = |error: Error| error.at(format_args!("outcome {id}"));
             let path = answer.steps.get(start..path_end).unwrap_or_default();
@@ -309,7 +304,7 @@ impl Proof {
                 None => None,
                 Some(leaf) => {
                     let root = Step::fold(leaf, path).ok_or_else(|| at(unknown_direction()))?;
-                    self.confirming(id, root).map_err(at)?.map(|header| (header, root, leaf))
+                    self.confirming(&id, &root).map_err(at)?.map(|header| (header, root, leaf))
                 }
             };
             let Some(((confirmed_by, header), shard_root, leaf)) = confirming else {
@@ -317,7 +312,7 @@ impl Proof {
                 continue;
             };
             proven.unprovable.push(Unprovable::ExecutionBlock(id));
-            if has_metadata {
+            if content.has_metadata {
                 proven.unprovable.push(Unprovable::Metadata(id));
             }
             if matches!(content.status, Status::Failure) {
@@ -325,7 +320,7 @@ impl Proof {
             }
             proven.outcomes.push(ProvenOutcome {
                 id,
-                confirmed_by,
+                confirmed_by: *confirmed_by,
                 confirmed_at: header.height,
                 shard_root,
                 leaf,
@@ -340,6 +335,23 @@ impl Proof {
         proven.link()?;
         proven.check_final_status(answer.final_status.as_ref())?;
         Ok(proven)
+    }
+}
+
+impl FoundProof {
+    fn read(text: &str) -> Result<Self, ReadError> {
+        let mut reader = member_or_whole(text, "proof")?;
+        let mut proof = Self::default();
+        let found = reader.object(&PROOF_MEMBERS, "a proof", &mut |index, reader| match index {
+            2 => each(reader, |reader| {
+                proof.outcomes.push(OutcomeProof::read(reader)?);
+                Ok(())
+            }),
+            3 => read_headers(reader, &mut proof.headers),
+            _ => hash_into(reader, &mut proof.hashes[index]),
+        })?;
+        reader.require(found, &PROOF_MEMBERS)?;
+        Ok(proof)
     }
 }
 
@@ -381,7 +393,7 @@ impl ProvenAnswer {
     fn link(&mut self) -> Result<(), Error> {
         let index = Index::new(&mut self.outcomes.iter().map(|outcome| outcome.id));
         let mut is_reached: Vec<bool> = self.outcomes.iter().map(|_| false).collect();
-        let mut next: Vec<usize> = index.get(self.transaction_hash).into_iter().collect();
+        let mut next: Vec<usize> = index.get(&self.transaction_hash).into_iter().collect();
         while let Some(position) = next.pop() {
             match is_reached.get_mut(position) {
                 Some(reached) if !*reached => *reached = true,
@@ -389,7 +401,7 @@ impl ProvenAnswer {
             }
             let Some(outcome) = self.outcomes.get(position) else { continue };
             for id in &outcome.receipt_ids {
-                match index.get(*id) {
+                match index.get(id) {
                     Some(position) => next.push(position),
                     None => self.pending_receipts.push(*id),
                 }
@@ -416,12 +428,12 @@ impl ProvenAnswer {
     /// Follows the receipts that determine the result, and compares the status of the answer
     fn check_final_status(&mut self, stated: Option<&Status>) -> Result<(), Error> {
         let index = Index::new(&mut self.outcomes.iter().map(|outcome| outcome.id));
-        let mut id = self.transaction_hash;
+        let mut id = &self.transaction_hash;
         // As many steps as there are outcomes, unless it is a cycle.
         for _ in 0..=self.outcomes.len() {
             let outcome = index.get(id).and_then(|position| self.outcomes.get(position));
             match outcome.map(|outcome| &outcome.status) {
-                Some(ProvenStatus::SuccessReceiptId(next)) => id = *next,
+                Some(ProvenStatus::SuccessReceiptId(next)) => id = next,
                 Some(ProvenStatus::Unknown) | None => break,
                 Some(status) => {
                     self.final_status = Some(status.clone());
@@ -483,21 +495,14 @@ impl<'t> Answer<'t> {
     }
 
     fn outcome(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
-        let mut start = *reader;
         let content = OutcomeContent::read(reader, &mut self.steps)?;
-        let [outcome] = start.members(["outcome"], "an outcome")?;
-        let has_metadata = match outcome {
-            None => false,
-            Some(mut outcome) => outcome.members(["metadata"], "an outcome")?[0].is_some(),
-        };
         let path_end = self.steps.len();
-        self.outcomes.push(AnswerOutcome { content, has_metadata, path_end });
+        self.outcomes.push(AnswerOutcome { content, path_end });
         Ok(())
     }
 }
 
-fn read_headers(reader: &mut Reader<'_>) -> Result<Vec<LightHeader>, ReadError> {
-    let mut headers = Vec::new();
+fn read_headers(reader: &mut Reader<'_>, headers: &mut Vec<LightHeader>) -> Result<(), ReadError> {
     each(reader, |reader| {
         if headers.len() == MAX_PROOF_HEADERS {
             let detail = format_args!("more than {MAX_PROOF_HEADERS} headers");
@@ -505,8 +510,7 @@ fn read_headers(reader: &mut Reader<'_>) -> Result<Vec<LightHeader>, ReadError> 
         }
         headers.push(LightHeader::read(reader)?);
         Ok(())
-    })?;
-    Ok(headers)
+    })
 }
 
 /// Checks that these headers, oldest first, are a chain to the trusted block; returns their hashes

@@ -252,7 +252,7 @@ impl BlockCheck {
         let included = new_chunks(header) as u64;
         let has_number = found.has("chunk_mask") && found.has("chunks_included");
         if has_number && header.chunks_included != included {
-            let error = wrong("chunks_included", included, header.chunks_included);
+            let error = wrong("chunks_included", &included, &header.chunks_included);
             findings.wrong(at_header(error));
         }
         if found.malformed.is_some() || !found.unread.is_empty() {
@@ -310,7 +310,7 @@ impl BlockCheck {
             return findings.wrong(too_many("shards"));
         }
         let header = &found.view;
-        let block_hash = found.has("hash").then_some(header.hash);
+        let block_hash = found.has("hash").then_some(&header.hash);
         let mut roots: Vec<_> = shards
             .iter()
             .enumerate()
@@ -419,7 +419,7 @@ pub(super) fn other_hash(hash: CryptoHash) -> Error {
     Error::new(ErrorKind::Chain, detail).at("block.header.hash")
 }
 
-fn wrong(path: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Error {
+fn wrong(path: &str, expected: &dyn fmt::Display, found: &dyn fmt::Display) -> Error {
     Error::new(ErrorKind::Chain, format_args!("expected {expected}, found {found}")).at(path)
 }
 
@@ -482,15 +482,15 @@ impl Shard<'_> {
     }
 
     /// The root to which all outcomes lead; zero without outcomes, `None` if they contradict it
-    fn root(&self, block_hash: Option<CryptoHash>, findings: &mut Findings) -> Option<CryptoHash> {
+    fn root(&self, block_hash: Option<&CryptoHash>, findings: &mut Findings) -> Option<CryptoHash> {
         let mut leaves = Vec::with_capacity(self.outcomes.len());
         for outcome in &self.outcomes {
             let at = |error: Error| error.at(format_args!("outcome {}", outcome.id));
-            if let Some(hash) = block_hash.filter(|hash| *hash != outcome.block_hash) {
-                findings.wrong(at(wrong("block_hash", hash, outcome.block_hash)));
+            if let Some(hash) = block_hash.filter(|hash| **hash != outcome.block_hash) {
+                findings.wrong(at(wrong("block_hash", hash, &outcome.block_hash)));
             }
-            if let Some(executed) = outcome.executed.filter(|executed| *executed != outcome.id) {
-                findings.wrong(at(wrong("id", executed, outcome.id)));
+            if let Some(executed) = outcome.executed.as_ref().filter(|id| **id != outcome.id) {
+                findings.wrong(at(wrong("id", executed, &outcome.id)));
             }
             if outcome.leaf.is_none() {
                 let error = Error::new(ErrorKind::Schema, "no known variant").at("status");
@@ -563,14 +563,14 @@ impl Shard<'_> {
         let roots = Index::new(&mut ends.iter().map(|(end, ..)| *end));
         let siblings = Index::new(&mut self.steps.iter().map(|step| step.sibling));
         let weight = |(end, _, leaf): &(CryptoHash, &Outcome<'_>, CryptoHash)| {
-            (roots.all(*end).len(), !siblings.all(*leaf).is_empty())
+            (roots.all(end).len(), !siblings.all(leaf).is_empty())
         };
         let Some((root, ..)) = ends.iter().max_by_key(|found| weight(found)).copied() else {
             return (None, None);
         };
         if let Some((end, outcome, _)) = ends.iter().find(|(end, ..)| *end != root) {
             let place = format!("outcome {}", outcome.id);
-            return (None, Some(wrong("proof", root, *end).at(place)));
+            return (None, Some(wrong("proof", &root, end).at(place)));
         }
         if ends.len() < leaves.len() {
             return (Some(root), None);

@@ -49,7 +49,7 @@ pub struct ChunkRoots {
 impl ChunkRoots {
     /// The roots of these headers, which are in the order of the shard layout
     pub fn new(chunks: &[ChunkHeader]) -> Self {
-        let root_of = |member: fn(&ChunkHeader) -> CryptoHash| {
+        let root_of = |member: fn(&ChunkHeader) -> &CryptoHash| {
             // A leaf is the hash of the encoded item.
             root(chunks.iter().map(|chunk| CryptoHash::digest(member(chunk).as_bytes())).collect())
         };
@@ -60,10 +60,10 @@ impl ChunkRoots {
         });
         Self {
             chunk_headers_root: root(headers.collect::<Vec<_>>()),
-            chunk_receipts_root: root_of(|chunk| chunk.outgoing_receipts_root),
-            chunk_tx_root: root_of(|chunk| chunk.tx_root),
-            outcome_root: root_of(|chunk| chunk.outcome_root),
-            prev_state_root: root_of(|chunk| chunk.prev_state_root),
+            chunk_receipts_root: root_of(|chunk| &chunk.outgoing_receipts_root),
+            chunk_tx_root: root_of(|chunk| &chunk.tx_root),
+            outcome_root: root_of(|chunk| &chunk.outcome_root),
+            prev_state_root: root_of(|chunk| &chunk.prev_state_root),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn confirmation_path(
     outcome_roots: &[CryptoHash],
 ) -> Option<Vec<MerklePathItem>> {
     let chunk = outcome_roots.iter().position(|root| *root == shard_root)?;
-    let leaves: Vec<_> = outcome_roots.iter().copied().map(leaf).collect();
+    let leaves: Vec<_> = outcome_roots.iter().map(leaf).collect();
     let (_, mut paths) = root_and_paths(&leaves);
     Some(paths.swap_remove(chunk))
 }
@@ -36,13 +36,13 @@ pub fn confirmation_path(
 /// of no known variant
 pub(super) fn block_roots(
     header: &LightHeader,
-    shard_root: CryptoHash,
+    shard_root: &CryptoHash,
     path: &[Step],
 ) -> Option<(CryptoHash, CryptoHash)> {
     Some((header.outcome_root, Step::fold(leaf(shard_root), path)?))
 }
 
 /// Roots of shards are hashed once more in the tree of the block
-fn leaf(shard_root: CryptoHash) -> CryptoHash {
+fn leaf(shard_root: &CryptoHash) -> CryptoHash {
     CryptoHash::digest(shard_root.as_bytes())
 }

@@ -37,9 +37,9 @@ fn the_root_of_a_shard_is_hashed_once_more_in_the_tree_of_the_block() {
     header.outcome_root = "6RmKh2NDMjSyTZrdTexRmuZRkHC3Uz9VN6oF7Zw9ZttT".parse().unwrap();
     let [one, ..] = leaves();
     let step = |is_right| Step { sibling: one, is_right };
-    let found = block_roots(&header, hash(2), &[step(Some(false))]);
+    let found = block_roots(&header, &hash(2), &[step(Some(false))]);
     assert_eq!(found, Some((header.outcome_root, header.outcome_root)));
-    let found = block_roots(&header, hash(2), &[step(Some(true))]);
+    let found = block_roots(&header, &hash(2), &[step(Some(true))]);
     assert_eq!(
         found,
         Some((
@@ -47,5 +47,5 @@ fn the_root_of_a_shard_is_hashed_once_more_in_the_tree_of_the_block() {
             "3hCqYrw8eT2TN3bfZSg1bQM18eropwVsfxXDSQPeLYTU".parse().unwrap()
         ))
     );
-    assert_eq!(block_roots(&header, hash(2), &[step(None)]), None);
+    assert_eq!(block_roots(&header, &hash(2), &[step(None)]), None);
 }

@@ -34,10 +34,11 @@ impl Executors {
         };
         let listed: Vec<&Outcome<'_>> = outcomes().map(|(_, outcome)| outcome).collect();
         let index = Index::new(&mut listed.iter().map(|outcome| outcome.id));
-        let executed = |id| index.all(id).last().map(|(_, position)| listed[*position]);
+        let executed =
+            |id: &CryptoHash| index.all(id).last().map(|(_, position)| listed[*position]);
         let mut expected: Vec<Expectation<'_>> = Vec::new();
         let mut expect = |place, id: &CryptoHash, account| {
-            let outcome = executed(*id);
+            let outcome = executed(id);
             let executor = outcome.map(|outcome| &*outcome.executor_id);
             expected.push(Expectation { id: *id, account, executor, place });
             outcome.and_then(|outcome| outcome.success_receipt_id.as_ref())
@@ -56,7 +57,7 @@ impl Executors {
         }
         let index = Index::new(&mut expected.iter().map(|expectation| expectation.id));
         for Expectation { id, account, executor, place } in &expected {
-            let first = || index.get(*id).map_or(*account, |first| expected[first].account);
+            let first = || index.get(id).map_or(*account, |first| expected[first].account);
             let known = executor.unwrap_or_else(first);
             if known != *account {
                 let (shard, body, hash, member) = place;

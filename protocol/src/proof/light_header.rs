@@ -57,7 +57,7 @@ impl LightHeader {
     pub fn hash(&self) -> CryptoHash {
         let bytes = self.to_bytes();
         let inner_lite = bytes.get(64..).unwrap_or_default();
-        pair(pair(CryptoHash::digest(inner_lite), self.inner_rest_hash), self.prev_hash)
+        pair(&pair(&CryptoHash::digest(inner_lite), &self.inner_rest_hash), &self.prev_hash)
     }
 
     /// Its bytes: both hashes, then the members as the hash of the block covers them

@@ -76,7 +76,7 @@ impl OutcomeLinks {
     pub fn verify(&mut self, check: &BlockCheck) -> VerificationResult {
         let Some((hash, prev_hash)) = check.hashes else { return check.result.clone() };
         let unknown = OpenRoots::default();
-        let open = self.block(prev_hash).unwrap_or(&unknown);
+        let open = self.block(&prev_hash).unwrap_or(&unknown);
         let result = match &check.result {
             VerificationResult::Wrong(_) => check.result.clone(),
             result => match open.contradiction(check).or_else(|| self.other_executor(check)) {
@@ -114,8 +114,8 @@ impl OutcomeLinks {
         result
     }
 
-    fn block(&self, hash: CryptoHash) -> Option<&OpenRoots> {
-        self.blocks.iter().find(|block| block.hash == hash)
+    fn block(&self, hash: &CryptoHash) -> Option<&OpenRoots> {
+        self.blocks.iter().find(|block| block.hash == *hash)
     }
 
     /// An executor or a body of another account than the ancestors of a block name
@@ -126,7 +126,7 @@ impl OutcomeLinks {
         let mut found = executed.chain(awaited.iter().map(|(id, account)| (id, None, account)));
         found.find_map(|(id, shard, account)| {
             let (block, expected) = self.awaited.get(id)?;
-            if expected == account || !self.is_ancestor(*block, prev_hash) {
+            if expected == account || !self.is_ancestor(block, &prev_hash) {
                 return None;
             }
             let error = of_another(false, expected, account);
@@ -138,9 +138,9 @@ impl OutcomeLinks {
     }
 
     /// Whether a block is this one or one before it
-    fn is_ancestor(&self, hash: CryptoHash, block: CryptoHash) -> bool {
+    fn is_ancestor(&self, hash: &CryptoHash, block: &CryptoHash) -> bool {
         let first = Some(block);
-        let next = |block: &CryptoHash| self.block(*block).map(|known| known.prev_hash);
+        let next = |block: &&CryptoHash| self.block(block).map(|known| &known.prev_hash);
         // No more than there are blocks, which may claim to be their own ancestors.
         iter::successors(first, next).take(MAX_BLOCKS).any(|ancestor| ancestor == hash)
     }

@@ -10,7 +10,7 @@ use crate::primitives::CryptoHash;
 use crate::views::{Direction, MerklePathItem, UnknownFields};
 
 /// The hash of two hashes, as of an inner node
-pub(super) fn pair(left: CryptoHash, right: CryptoHash) -> CryptoHash {
+pub(super) fn pair(left: &CryptoHash, right: &CryptoHash) -> CryptoHash {
     let mut children = [0; 64];
     children[..32].copy_from_slice(left.as_bytes());
     children[32..].copy_from_slice(right.as_bytes());
@@ -29,8 +29,8 @@ pub(super) fn pair(left: CryptoHash, right: CryptoHash) -> CryptoHash {
 /// ```
 pub fn fold(leaf: CryptoHash, path: &[MerklePathItem]) -> Option<CryptoHash> {
     path.iter().try_fold(leaf, |node, item| match item.direction {
-        Direction::Left => Some(pair(item.hash, node)),
-        Direction::Right => Some(pair(node, item.hash)),
+        Direction::Left => Some(pair(&item.hash, &node)),
+        Direction::Right => Some(pair(&node, &item.hash)),
         _ => None,
     })
 }
@@ -76,7 +76,7 @@ pub fn root_and_paths(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<MerklePathI
 /// The nodes of the next level of a tree
 pub(super) fn parents(nodes: &[CryptoHash]) -> Vec<CryptoHash> {
     let (pairs, last) = nodes.as_chunks();
-    pairs.iter().map(|[left, right]| pair(*left, *right)).chain(last.iter().copied()).collect()
+    pairs.iter().map(|[left, right]| pair(left, right)).chain(last.iter().copied()).collect()
 }
 
 #[cfg(test)]

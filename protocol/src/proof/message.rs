@@ -128,8 +128,8 @@ impl Step {
     pub(super) fn fold(leaf: CryptoHash, path: &[Self]) -> Option<CryptoHash> {
         path.iter().try_fold(leaf, |node, step| {
             Some(match step.is_right? {
-                true => pair(node, step.sibling),
-                false => pair(step.sibling, node),
+                true => pair(&node, &step.sibling),
+                false => pair(&step.sibling, &node),
             })
         })
     }
@@ -402,6 +402,8 @@ pub(super) struct OutcomeContent<'t> {
     pub(super) executor_id: Cow<'t, str>,
     pub(super) status: Status,
     pub(super) logs: Vec<Cow<'t, str>>,
+    /// Whether it has metadata, which its leaf does not cover
+    pub(super) has_metadata: bool,
 }
 
 #[derive(Default)]
@@ -431,8 +433,15 @@ impl<'t> OutcomeContent<'t> {
     }
 
     fn members(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
-        const NAMES: [&str; 6] =
-            ["receipt_ids", "gas_burnt", "tokens_burnt", "executor_id", "status", "logs"];
+        const NAMES: [&str; 7] = [
+            "receipt_ids",
+            "gas_burnt",
+            "tokens_burnt",
+            "executor_id",
+            "status",
+            "logs",
+            "metadata",
+        ];
         let found = reader.object(&NAMES, "an outcome", &mut |index, reader| {
             match index {
                 0 => self.receipt_ids = list(reader, hash)?,
@@ -440,11 +449,15 @@ impl<'t> OutcomeContent<'t> {
                 2 => self.tokens_burnt = parsed(reader, "a decimal string of an amount")?,
                 3 => self.executor_id = reader.text("an account id")?,
                 4 => self.status = Status::read(reader)?,
-                _ => self.logs = list(reader, |reader| reader.text("a string"))?,
+                5 => self.logs = list(reader, |reader| reader.text("a string"))?,
+                _ => {
+                    self.has_metadata = true;
+                    reader.raw()?;
+                }
             }
             Ok::<_, ReadError>(())
         })?;
-        reader.require(found, &NAMES)
+        reader.require(found, &NAMES[..6])
     }
 
     pub(super) fn leaf(&self) -> Option<CryptoHash> {
