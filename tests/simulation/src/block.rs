@@ -7,16 +7,28 @@
 use core::fmt::Write as _;
 use std::rc::Rc;
 
+use milepost::storage::rows::BlockPoint;
+
 use crate::hashes::{Hashes, Id};
 
 /// A transaction
 pub(crate) struct Transaction {
     pub(crate) id: Id,
+    pub(crate) signer: String,
     /// Its first receipt is local, and no response has the body of it
     pub(crate) signer_is_receiver: bool,
     pub(crate) text: String,
-    /// The signed transaction in base64: with a valid signature, and with an invalid one
-    pub(crate) signed: Option<(&'static str, &'static str)>,
+    pub(crate) signed: Option<Signed>,
+}
+
+/// A signed transaction in base64
+#[derive(Clone)]
+pub(crate) struct Signed {
+    pub(crate) text: String,
+    /// The same with an invalid signature; empty where no request has that
+    pub(crate) invalid: String,
+    /// Its base block, if that is a block of the run
+    pub(crate) base: Option<Id>,
 }
 
 /// The status of an outcome
@@ -62,10 +74,19 @@ pub(crate) struct Block {
     pub(crate) height: u64,
     /// The number of its parent; the first block has none
     pub(crate) parent: Option<usize>,
-    /// The number of the last final block in its header
+    /// The numbers of the last final and the last nearly final block in its header
     pub(crate) last_final: Option<usize>,
+    pub(crate) near_final: Option<usize>,
+    /// Its epoch, if the blocks have more than one
+    pub(crate) epoch: Option<Id>,
     pub(crate) content: Content,
     pub(crate) message: Vec<u8>,
+}
+
+impl Block {
+    pub(crate) fn point(&self, hashes: &Hashes) -> BlockPoint {
+        BlockPoint { height: self.height, hash: hashes.hash(self.id) }
+    }
 }
 
 impl Content {
@@ -157,12 +178,13 @@ fn on_shard<T>(items: &[T], shard: usize, shards: usize) -> impl Iterator<Item =
 impl Transaction {
     /// An unsigned transaction; `nonce` makes it unique
     pub(crate) fn new(id: Id, signer_is_receiver: bool, nonce: u64, hashes: &Hashes) -> Self {
-        let receiver = if signer_is_receiver { "alice.near" } else { "bob.near" };
+        let signer = "alice.near".to_owned();
+        let receiver = if signer_is_receiver { &signer } else { "bob.near" };
         let text = format!(
-            r#"{{"actions":[],"hash":"{}","nonce":{nonce},"public_key":"{KEY}","receiver_id":"{receiver}","signature":"{SIGNATURE}","signer_id":"alice.near"}}"#,
+            r#"{{"actions":[],"hash":"{}","nonce":{nonce},"public_key":"{KEY}","receiver_id":"{receiver}","signature":"{SIGNATURE}","signer_id":"{signer}"}}"#,
             hashes.text(id)
         );
-        Self { id, signer_is_receiver, text, signed: None }
+        Self { id, signer, signer_is_receiver, text, signed: None }
     }
 }
 

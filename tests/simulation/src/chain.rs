@@ -81,7 +81,7 @@ impl Chain {
             return Some(fork);
         }
         let canonical = oracle.canonical();
-        let floor = oracle.last_final().unwrap_or_default();
+        let floor = oracle.last_final().map_or(0, |last| last.height);
         let not_final = canonical.iter().rev().take_while(|block| block.height >= floor).count();
         let depth = rng.below((not_final as u64).min(self.settings.max_fork_depth + 1)) as usize;
         Some(canonical[canonical.len() - 1 - depth].number)
@@ -110,7 +110,17 @@ impl Chain {
             last_final: last_final.map(|block| hashes.text(id_of(block))),
         };
         let message = block::message(&header, &content, self.settings.shards);
-        let block = Rc::new(Block { number, id, height, parent, last_final, content, message });
+        let block = Rc::new(Block {
+            number,
+            id,
+            height,
+            parent,
+            last_final,
+            near_final: None,
+            epoch: None,
+            content,
+            message,
+        });
         self.blocks.push(Rc::clone(&block));
         self.branches.push(after);
         if oracle.head().is_some_and(|head| Some(head.number) != parent) {

@@ -1,11 +1,14 @@
 //! Client requests, and the responses that the oracle expects.
 //!
 //! A batch is ready at the first event after which all its calls are, each evaluated on the chain
-//! of that time. Only errors of the first evaluation are fixed.
+//! of that time. Fixed are errors of the first evaluation, and that a transaction is invalid.
+
+use std::rc::Rc;
 
 use milepost_testkit::Rng;
 
-use crate::hashes::{Hashes, Id};
+use crate::block::Transaction;
+use crate::hashes::Hashes;
 use crate::oracle::{ALL, Milestone, Missing, Oracle};
 
 /// How a request names its transaction
@@ -15,14 +18,16 @@ pub(crate) enum TransactionRef {
     Hash,
     /// The same two in an array, with the default milestone
     Positional,
-    /// `signed_tx_base64`, and whether its signature is valid
-    Signed(&'static str, bool),
+    /// `signed_tx_base64`
+    Signed,
+    /// The same with an invalid signature
+    InvalidlySigned,
 }
 
 /// A call of a status method
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Call {
-    pub(crate) transaction: Id,
+    pub(crate) transaction: Rc<Transaction>,
     pub(crate) method: &'static str,
     pub(crate) reference: TransactionRef,
     pub(crate) wait_until: Milestone,
@@ -49,7 +54,7 @@ pub(crate) struct EndpointSettings {
 }
 
 /// A request, and the responses to those of its calls that are ready
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) calls: Vec<Call>,
     pub(crate) batch: bool,
@@ -57,19 +62,21 @@ pub(crate) struct Request {
 
 impl Call {
     fn body(&self, hashes: &Hashes) -> String {
-        let Self { method, id, .. } = self;
-        let hash = hashes.text(self.transaction);
+        let Self { method, id, transaction, .. } = self;
+        let (hash, signer) = (hashes.text(transaction.id), &transaction.signer);
         let wait_until = match self.omits_wait_until {
             true => String::new(),
             false => format!(r#","wait_until":"{}""#, self.wait_until.name()),
         };
-        let params = match self.reference {
-            TransactionRef::Hash => {
-                format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near"{wait_until}}}"#)
+        let params = match (self.reference, &transaction.signed) {
+            (TransactionRef::Positional, _) => format!(r#"["{hash}","{signer}"]"#),
+            (TransactionRef::Hash, _) | (_, None) => {
+                format!(r#"{{"tx_hash":"{hash}","sender_account_id":"{signer}"{wait_until}}}"#)
             }
-            TransactionRef::Positional => format!(r#"["{hash}","alice.near"]"#),
-            TransactionRef::Signed(bytes, _) => {
-                format!(r#"{{"signed_tx_base64":"{bytes}"{wait_until}}}"#)
+            (reference, Some(signed)) => {
+                let is_valid = reference == TransactionRef::Signed;
+                let text = if is_valid { &signed.text } else { &signed.invalid };
+                format!(r#"{{"signed_tx_base64":"{text}"{wait_until}}}"#)
             }
         };
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
@@ -86,16 +93,27 @@ impl Call {
         if self.is_fixed {
             return;
         }
-        let id = self.transaction;
-        self.response = match oracle.milestone(id) {
+        let id = self.transaction.id;
+        let milestone = oracle.milestone(id);
+        let invalid = match self.reference {
+            TransactionRef::Signed if milestone.is_none() => {
+                let base = self.transaction.signed.as_ref().and_then(|signed| signed.base);
+                oracle.is_expired(base).then_some("Expired")
+            }
             // The signature is checked in the first evaluation only.
-            None if first && matches!(self.reference, TransactionRef::Signed(_, false)) => {
+            TransactionRef::InvalidlySigned if first => Some("InvalidSignature"),
+            _ => None,
+        };
+        self.response = match (milestone, invalid) {
+            (None, Some(reason)) => {
                 self.is_fixed = true;
                 let cause = r#"{"info":{},"name":"INVALID_TRANSACTION"}"#;
-                let data = r#"{"TxExecutionError":{"InvalidTxError":"InvalidSignature"}}"#;
-                Some(self.error("HANDLER_ERROR", cause, data))
+                let data = format!(r#"{{"TxExecutionError":{{"InvalidTxError":"{reason}"}}}}"#);
+                Some(self.error("HANDLER_ERROR", cause, &data))
             }
-            None if self.wait_until == Milestone::None || (first && settings.unknown_immediate) => {
+            (None, None)
+                if self.wait_until == Milestone::None || (first && settings.unknown_immediate) =>
+            {
                 self.is_fixed = self.wait_until != Milestone::None;
                 let hash = hashes.text(id);
                 let cause = format!(
@@ -104,7 +122,7 @@ impl Call {
                 let data = format!(r#""Transaction {hash} doesn't exist""#);
                 Some(self.error("HANDLER_ERROR", &cause, &data))
             }
-            Some((milestone, _)) if milestone.satisfied().contains(&self.wait_until) => {
+            (Some((milestone, _)), _) if milestone.satisfied().contains(&self.wait_until) => {
                 Some(match oracle.result(id, self.with_receipts()) {
                     Ok(result) => {
                         format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{}}}"#, self.id)
@@ -121,7 +139,7 @@ impl Call {
         if self.response.is_some() {
             return;
         }
-        let info = match oracle.result(self.transaction, self.with_receipts()) {
+        let info = match oracle.result(self.transaction.id, self.with_receipts()) {
             _ if !settings.timeout_cause => String::new(),
             Ok(status) => format!(r#""info":{{"cause":"PENDING","status":{status}}},"#),
             Err(Missing::Transaction) => r#""info":{"cause":"NOT_OBSERVED"},"#.to_owned(),
@@ -222,7 +240,7 @@ impl Request {
     pub(crate) fn describe(&self, hashes: &Hashes) -> String {
         let calls = self.calls.iter().map(|call| {
             let mark = if call.response.is_some() { "*" } else { "" };
-            format!("{mark}{} until {}", hashes.short(call.transaction), call.wait_until.name())
+            format!("{mark}{} until {}", hashes.short(call.transaction.id), call.wait_until.name())
         });
         calls.collect::<Vec<_>>().join(", ")
     }

@@ -15,9 +15,9 @@ impl Id {
     }
 }
 
-/// The hashes of a run, in base58
+/// The hashes of a run, in base58 too
 #[derive(Default)]
-pub(crate) struct Hashes(Vec<String>);
+pub(crate) struct Hashes(Vec<(CryptoHash, String)>);
 
 impl Hashes {
     /// Adds a random hash
@@ -27,13 +27,17 @@ impl Hashes {
 
     /// Adds a hash, which must be new
     pub(crate) fn add(&mut self, hash: CryptoHash) -> Id {
-        self.0.push(hash.to_string());
+        self.0.push((hash, hash.to_string()));
         Id(self.0.len() as u32 - 1)
+    }
+
+    pub(crate) fn hash(&self, id: Id) -> CryptoHash {
+        self.0[id.index()].0
     }
 
     /// The hash in base58
     pub(crate) fn text(&self, id: Id) -> &str {
-        &self.0[id.index()]
+        &self.0[id.index()].1
     }
 
     /// The first characters of the hash, for the log

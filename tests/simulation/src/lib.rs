@@ -1,29 +1,35 @@
-//! Simulation of the endpoint: random chains and requests, compared with a naive oracle.
+//! Simulation of the endpoint and of the engine, compared with one naive oracle.
 //!
-//! A seed determines a chain (forks, late finality, late refunds, repeated blocks), requests that
-//! are sent, cancelled and expire, and the way in which the endpoint is driven. After every event
-//! the oracle evaluates every pending request from whole blocks; the endpoint must give the same
-//! responses, byte for byte, at the same event. A failing seed can be replayed alone. Signatures,
-//! proofs and configurations are left to other tests.
+//! For the endpoint, a seed determines a chain (forks, late finality, late refunds, repeated
+//! blocks, what no valid chain has), requests that are sent, cancelled and expire, and the way in
+//! which the endpoint is driven. For the engine alone ([`run_practice`]), it determines a practice
+//! chain, whose blocks have all that blocks of a network have, and its configurations. After every
+//! event the oracle evaluates every pending request from whole blocks; the responses must be the
+//! same, byte for byte, at the same event. A failing seed can be replayed alone. Proofs are left to
+//! other tests.
 
 #![forbid(unsafe_code)]
 
 mod block;
 mod chain;
 mod client;
+mod configs;
 mod content;
 mod coverage;
 mod hashes;
 mod host_evaluated;
 mod oracle;
+mod practice;
+mod practice_chain;
 mod remote_rows;
 mod requests;
 mod run;
 mod scenario;
 
-pub mod store;
+mod store;
 
 pub use coverage::Coverage;
+pub use practice::{Counts, run_practice, run_practice_seeds};
 pub use run::run;
 
 #[cfg(test)]

@@ -6,7 +6,10 @@
 #![forbid(unsafe_code)]
 
 // Dependencies of the library.
-use {ed25519_dalek as _, milepost as _, milepost_redb as _, milepost_testkit as _, tempfile as _};
+use {
+    ed25519_dalek as _, milepost as _, milepost_practice as _, milepost_redb as _,
+    milepost_testkit as _, serde_json as _, tempfile as _,
+};
 
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

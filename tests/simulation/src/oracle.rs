@@ -1,35 +1,33 @@
 //! The oracle: computes the expected results from whole blocks.
 //!
 //! It keeps every imported block, finds the canonical chain by walking parents from the highest
-//! one, and computes results by recursion over the canonical blocks. It shares no code with the
-//! engine: neither milestones nor their order, neither rows nor wait conditions.
+//! one, and computes results by recursion over the canonical blocks. It shares the result types of
+//! the engine and none of its code: neither milestones nor their order, neither rows nor wait
+//! conditions.
 
 use core::cmp::Reverse;
+use std::collections::HashSet;
 use std::rc::Rc;
 
+use milepost::endpoint::ChainStatus;
+use milepost::import::{BlockPosition, FinalityRule, ImportSettings, ImportSummary, Retention};
+use milepost::storage::rows::BlockPoint;
+use milepost::{Error, ErrorKind};
+
 use crate::block::{Block, Body, Outcome, Status, Transaction};
-use crate::hashes::Id;
+use crate::configs::Configs;
+use crate::hashes::{Hashes, Id};
+use crate::run::ensure;
 
-/// The rules of import
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ImportRules {
-    /// Every block is final on import
-    pub(crate) all_final: bool,
-    /// The number of canonical blocks to retain
-    pub(crate) retained: usize,
-}
-
-/// The result of an import
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ImportResult {
-    /// It is the head; for it, this many blocks were reverted and reapplied
-    Head {
-        reverted: usize,
-        reapplied: usize,
-    },
-    Known,
-    Fork,
-    Rejected,
+/// The expected summary of an import
+#[derive(Debug, PartialEq)]
+pub(crate) struct Import {
+    pub(crate) position: BlockPosition,
+    pub(crate) reverted: Vec<BlockPoint>,
+    pub(crate) reapplied: Vec<BlockPoint>,
+    last_final: Option<BlockPoint>,
+    /// The numbers of transactions, outcomes and bodies of receipts
+    counts: [usize; 3],
 }
 
 /// An item of a canonical block, and the height of the block
@@ -37,11 +35,12 @@ type Entry<T> = Option<(Rc<T>, u64)>;
 
 /// The naive chain
 pub(crate) struct Oracle {
-    rules: ImportRules,
+    settings: ImportSettings,
     /// All known blocks, in the order of import
     known: Vec<Rc<Block>>,
     canonical: Vec<Rc<Block>>,
-    last_final: Option<u64>,
+    last_final: Option<Rc<Block>>,
+    pub(crate) configs: Configs,
     transactions: Vec<Entry<Transaction>>,
     outcomes: Vec<Entry<Outcome>>,
     bodies: Vec<Entry<Body>>,
@@ -60,21 +59,22 @@ pub(crate) enum Milestone {
 
 /// The receipts of a transaction
 #[derive(Default)]
-struct Walk {
+pub(crate) struct Walk {
     visited: Vec<Id>,
     /// Those with an outcome, parents before children
-    order: Vec<Id>,
+    pub(crate) order: Vec<Id>,
     /// Those that are not executed
     pending: Vec<Id>,
 }
 
 impl Oracle {
-    pub(crate) const fn new(rules: ImportRules) -> Self {
+    pub(crate) fn new(settings: ImportSettings) -> Self {
         Self {
-            rules,
+            settings,
             known: Vec::new(),
             canonical: Vec::new(),
             last_final: None,
+            configs: Configs::default(),
             transactions: Vec::new(),
             outcomes: Vec::new(),
             bodies: Vec::new(),
@@ -89,24 +89,32 @@ impl Oracle {
         &self.canonical
     }
 
-    pub(crate) const fn last_final(&self) -> Option<u64> {
-        self.last_final
+    pub(crate) const fn last_final(&self) -> Option<&Rc<Block>> {
+        self.last_final.as_ref()
+    }
+
+    pub(crate) fn known(&self) -> &[Rc<Block>] {
+        &self.known
     }
 
     pub(crate) fn knows(&self, number: usize) -> bool {
-        self.known.iter().any(|block| block.number == number)
+        contains(&self.known, number)
     }
 
     pub(crate) fn is_canonical(&self, number: usize) -> bool {
-        self.canonical.iter().any(|block| block.number == number)
+        contains(&self.canonical, number)
+    }
+
+    /// The known block of this number
+    pub(crate) fn block(&self, number: Option<usize>) -> Option<&Rc<Block>> {
+        self.known.iter().find(|block| Some(block.number) == number)
     }
 
     /// A block and its ancestors, oldest first
     fn branch(&self, number: Option<usize>) -> Vec<Rc<Block>> {
-        let find = |number| self.known.iter().find(|block| Some(block.number) == number);
         let mut branch = Vec::new();
         let mut next = number;
-        while let Some(block) = find(next) {
+        while let Some(block) = self.block(next) {
             branch.push(Rc::clone(block));
             next = block.parent;
         }
@@ -119,9 +127,8 @@ impl Oracle {
         let Some(head) = self.head() else { return false };
         let Some(parent) = block.parent.filter(|parent| self.knows(*parent)) else { return true };
         let branch = self.branch(Some(parent));
-        let is_final = |one: &Block| self.last_final.is_some_and(|last| one.height <= last);
-        let reverts_final =
-            self.canonical.iter().any(|one| is_final(one) && !contains(&branch, one.number));
+        let reverted = self.canonical.iter().filter(|one| !contains(&branch, one.number));
+        let reverts_final = reverted.into_iter().any(|one| self.is_final(one.height));
         // The start of the branch may be pruned.
         let is_detached = branch.iter().all(|one| !self.is_canonical(one.number));
         if is_detached && block.height > head.height {
@@ -131,40 +138,101 @@ impl Oracle {
         reverts_final && (block.height > head.height || self.is_canonical(parent))
     }
 
-    /// Imports a block; `ids` is the number of ids
-    pub(crate) fn import(&mut self, block: &Rc<Block>, ids: usize) -> ImportResult {
+    /// Imports a block; returns `None` if it must be rejected
+    pub(crate) fn import(&mut self, block: &Rc<Block>, hashes: &Hashes) -> Option<Import> {
+        let content = &block.content;
+        let bodies: HashSet<Id> = content.bodies().map(|body| body.id).collect();
+        let mut import = Import {
+            position: BlockPosition::Known,
+            reverted: Vec::new(),
+            reapplied: Vec::new(),
+            last_final: self.last_final.as_ref().map(|last| last.point(hashes)),
+            counts: [content.included.len(), content.outcomes().count(), bodies.len()],
+        };
         if self.knows(block.number) {
-            return ImportResult::Known;
+            return Some(import);
         }
         if self.rejects(block) {
-            return ImportResult::Rejected;
+            return None;
         }
+        let parent = block.parent.and_then(|parent| self.block(Some(parent))).cloned();
+        self.configs.keep(block, parent.as_deref());
         self.known.push(Rc::clone(block));
         // The canonical chain is the branch of the highest block; of equal heights the first.
         let ranked = self.known.iter().enumerate();
         let highest = ranked.max_by_key(|(index, one)| (one.height, Reverse(*index)));
         let after = self.branch(highest.map(|(_, highest)| highest.number));
         if !contains(&after, block.number) {
-            return ImportResult::Fork;
+            import.position = BlockPosition::Fork;
+            return Some(import);
         }
+        import.position = BlockPosition::Head;
         let before = core::mem::replace(&mut self.canonical, after);
-        let reverted = before.iter().filter(|one| !contains(&self.canonical, one.number)).count();
-        let applied = self.canonical.iter().filter(|one| !contains(&before, one.number)).count();
-        let header_final = if self.rules.all_final { Some(block.number) } else { block.last_final };
-        let header_final = self.known.iter().find(|one| Some(one.number) == header_final);
-        self.last_final = self.last_final.max(header_final.map(|one| one.height));
+        let reverted = before.iter().rev().filter(|one| !self.is_canonical(one.number));
+        import.reverted = reverted.map(|one| one.point(hashes)).collect();
+        let applied = self.canonical.iter().filter(|one| !contains(&before, one.number));
+        import.reapplied = applied.map(|one| one.point(hashes)).collect();
+        import.reapplied.pop();
+        let all_final = self.settings.finality == FinalityRule::All;
+        let header_final = if all_final { Some(block.number) } else { block.last_final };
+        let header_final = self.block(header_final).cloned().into_iter();
+        self.last_final = header_final.chain(self.last_final.take()).max_by_key(|one| one.height);
+        import.last_final = self.last_final.as_ref().map(|last| last.point(hashes));
         self.prune();
-        self.index(ids);
-        ImportResult::Head { reverted, reapplied: applied - 1 }
+        self.index(hashes.len());
+        Some(import)
+    }
+
+    /// Compares the result of an import, and the chain after it, with what is expected
+    pub(crate) fn check_import(
+        &self,
+        expected: Option<&Import>,
+        result: &Result<ImportSummary, Error>,
+        chain: Result<ChainStatus, Error>,
+        hashes: &Hashes,
+    ) -> Result<(), String> {
+        let found = match result {
+            Ok(summary) => Some(Import {
+                position: summary.position,
+                reverted: summary.reverted.clone(),
+                reapplied: summary.reapplied.clone(),
+                last_final: summary.last_final,
+                counts: [summary.transactions, summary.outcomes, summary.receipts],
+            }),
+            Err(error) if error.kind() == ErrorKind::Chain => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        ensure!(found.as_ref() == expected, "a block is {found:?}, expected {expected:?}");
+        let chain = chain.map_err(|error| error.to_string())?;
+        let found = ([chain.earliest, chain.head, chain.last_final], chain.blocks);
+        let canonical = &self.canonical;
+        let blocks = [canonical.first(), canonical.last(), self.last_final.as_ref()];
+        let point = |block: Option<&Rc<Block>>| block.map(|block| block.point(hashes));
+        let expected = (blocks.map(point), canonical.len() as u64);
+        ensure!(found == expected, "the chain is {found:?}, expected {expected:?}");
+        Ok(())
     }
 
     /// Removes blocks beyond retention, and forks at or below the last final height
     fn prune(&mut self) {
-        let surplus = self.canonical.len().saturating_sub(self.rules.retained);
+        let kept = match self.settings.retention {
+            Retention::Blocks(blocks) => blocks as usize,
+            Retention::Epochs(epochs) => {
+                let mut seen = HashSet::new();
+                let newest_first = self.canonical.iter().rev();
+                let of_newest = newest_first.take_while(|block| {
+                    seen.insert(block.epoch);
+                    seen.len() as u64 <= epochs
+                });
+                of_newest.count()
+            }
+            _ => usize::MAX,
+        };
+        let surplus = self.canonical.len().saturating_sub(kept);
         let pruned: Vec<Rc<Block>> = self.canonical.drain(..surplus).collect();
-        let (canonical, floor) = (&self.canonical, self.last_final);
+        let (canonical, floor) = (&self.canonical, self.last_final.as_ref());
         self.known.retain(|block| {
-            let above = floor.is_none_or(|floor| block.height > floor);
+            let above = floor.is_none_or(|floor| block.height > floor.height);
             !contains(&pruned, block.number) && (above || contains(canonical, block.number))
         });
     }
@@ -208,11 +276,25 @@ impl Oracle {
     }
 
     fn is_final(&self, height: u64) -> bool {
-        self.last_final.is_some_and(|last| height <= last)
+        self.last_final.as_ref().is_some_and(|last| height <= last.height)
     }
 
     fn outcome(&self, id: Id) -> Option<&(Rc<Outcome>, u64)> {
         self.outcomes.get(id.index())?.as_ref()
+    }
+
+    /// The receipts that the outcome of this id generated
+    pub(crate) fn generated(&self, id: Id) -> &[Id] {
+        self.outcome(id).map_or(&[], |(outcome, _)| &outcome.receipts)
+    }
+
+    /// The ids of the content of the canonical chain: of transactions, outcomes and bodies
+    pub(crate) fn content(&self) -> [HashSet<Id>; 3] {
+        [
+            self.transactions.iter().flatten().map(|(transaction, _)| transaction.id).collect(),
+            self.outcomes.iter().flatten().map(|(outcome, _)| outcome.id).collect(),
+            self.bodies.iter().flatten().map(|(body, _)| body.id).collect(),
+        ]
     }
 
     pub(crate) fn transaction(&self, id: Id) -> Option<&Rc<Transaction>> {
@@ -241,7 +323,7 @@ impl Oracle {
         }
     }
 
-    fn walk(&self, id: Id) -> Walk {
+    pub(crate) fn walk(&self, id: Id) -> Walk {
         let mut walk = Walk::default();
         self.visit(id, &mut walk);
         walk

@@ -4,12 +4,14 @@
 //! must be its responses, byte for byte, and no others. The endpoint handles all queued chain
 //! updates first, because it need not respond to blocks whose update it has not handled.
 
+use std::rc::Rc;
+
 use milepost::endpoint::{Output, RequestState, Response};
 use milepost::waiting::RequestHandle;
 
+use crate::block::Transaction;
 use crate::client::{self, Call, DEFAULT, Request, TransactionRef};
 use crate::coverage::{Counter, Coverage};
-use crate::hashes::Id;
 use crate::host_evaluated::Evaluated;
 use crate::oracle::{Milestone, Oracle};
 use crate::run::{Run, ensure, log};
@@ -39,33 +41,31 @@ pub(crate) const SHUTDOWN: &str = "the service stops";
 
 impl Run {
     /// A transaction for a request: mostly one that was included lately or will be soon
-    fn any_transaction(&mut self) -> Id {
+    fn any_transaction(&mut self) -> Rc<Transaction> {
         if self.rng.one_in(25) {
-            return *self.rng.pick(&self.scenario.unknown_transactions);
+            return Rc::clone(self.rng.pick(&self.scenario.unknown_transactions));
         }
         let content = &self.scenario.chain.content;
         let block_count = self.scenario.chain.blocks.len() as u64;
-        let near: Vec<Id> = (content.pool.iter().zip(&content.first_blocks))
+        let near: Vec<&Rc<Transaction>> = (content.pool.iter().zip(&content.first_blocks))
             .filter(|(_, first_block)| **first_block < block_count + 5)
-            .map(|(transaction, _)| transaction.id)
+            .map(|(transaction, _)| transaction)
             .collect();
         if near.is_empty() || self.rng.one_in(10) {
-            return self.rng.pick(&content.pool).id;
+            return Rc::clone(self.rng.pick(&content.pool));
         }
-        *self.rng.pick(&near)
+        Rc::clone(*self.rng.pick(&near))
     }
 
     fn call(&mut self) -> Call {
         let transaction = self.any_transaction();
-        let pool = &self.scenario.chain.content.pool;
-        let signed = pool.iter().find(|one| one.id == transaction).and_then(|one| one.signed);
         let mut wait_until = client::any_milestone(&mut self.rng);
-        let reference = match signed {
-            Some((valid, invalid)) if self.rng.one_in(2) => {
+        let reference = match transaction.signed {
+            Some(_) if self.rng.one_in(2) => {
                 let is_valid = !self.rng.one_in(4);
                 self.coverage.add(Counter::Signed);
                 self.coverage.add_if(Counter::InvalidSignature, !is_valid);
-                TransactionRef::Signed(if is_valid { valid } else { invalid }, is_valid)
+                if is_valid { TransactionRef::Signed } else { TransactionRef::InvalidlySigned }
             }
             _ if self.rng.one_in(8) => TransactionRef::Positional,
             _ => TransactionRef::Hash,
@@ -349,7 +349,7 @@ impl Run {
 fn count_milestones(request: &Request, oracle: &Oracle, coverage: &mut Coverage) {
     for call in &request.calls {
         if let Some((Milestone::ExecutedOptimistic | Milestone::Executed, 1..)) =
-            oracle.milestone(call.transaction)
+            oracle.milestone(call.transaction.id)
         {
             coverage.add(Counter::PendingRefunds);
         }

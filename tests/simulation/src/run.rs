@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use milepost::endpoint::{Endpoint, Engine, Settings, UnknownTransaction, WaitConfig};
-use milepost::import::{BlockPosition, ChainUpdate, ImportSummary};
+use milepost::import::{BlockPosition, ChainUpdate};
 use milepost::storage::Isolation;
 use milepost_testkit::{Rng, mix};
 
@@ -16,7 +16,7 @@ use crate::block::{Block, Outcome};
 use crate::coverage::{Counter, Coverage};
 use crate::hashes::{Hashes, Id};
 use crate::host_evaluated::InFlight;
-use crate::oracle::{ImportResult, Oracle};
+use crate::oracle::{Import, Oracle};
 use crate::remote_rows::RemoteRows;
 use crate::requests::OpenRequest;
 use crate::scenario::{Host, Scenario};
@@ -84,13 +84,13 @@ pub fn run(seed: u64, log: bool) -> Result<Coverage, String> {
     if log {
         println!(
             "{:?}, {:?}, {:?}",
-            scenario.import_rules, scenario.endpoint_settings, scenario.run_settings
+            scenario.import_settings, scenario.endpoint_settings, scenario.run_settings
         );
     }
     let mut coverage = Coverage::one_seed();
     coverage.add_if(Counter::Files, scenario.run_settings.file);
     let mut run = Run {
-        oracle: Oracle::new(scenario.import_rules),
+        oracle: Oracle::new(scenario.import_settings),
         store: if scenario.run_settings.file { Store::file() } else { Store::memory() },
         endpoint: endpoint(&scenario),
         open_requests: Vec::new(),
@@ -177,8 +177,8 @@ impl Run {
     /// Imports the next block and compares the result with the oracle
     fn import(&mut self) -> Result<(), String> {
         let block = self.scenario.chain.next_block(&self.oracle, &mut self.rng);
-        let expected = self.oracle.import(&block, self.scenario.chain.content.hashes.len());
-        self.print(&block, expected);
+        let expected = self.oracle.import(&block, &self.scenario.chain.content.hashes);
+        self.print(&block, expected.as_ref());
         let remote = self.scenario.run_settings.host == Host::RemoteRows;
         let late =
             !self.queue.is_empty() || self.rng.chance(self.scenario.run_settings.late_updates);
@@ -192,22 +192,11 @@ impl Run {
         if let Err(error) = &result {
             log!(self, "    rejected: {error}");
         }
-        let found = match result.as_ref().map(|summary| (summary, summary.position)) {
-            Err(_) => ImportResult::Rejected,
-            Ok((ImportSummary { reverted, reapplied, .. }, BlockPosition::Head)) => {
-                ImportResult::Head { reverted: reverted.len(), reapplied: reapplied.len() }
-            }
-            Ok((_, BlockPosition::Known)) => ImportResult::Known,
-            Ok((_, BlockPosition::Fork)) => ImportResult::Fork,
-            Ok((_, other)) => return Err(format!("the block is {other:?}")),
-        };
-        ensure!(found == expected, "a block is {found:?}, expected {expected:?} ({result:?})");
-        let is_new = matches!(expected, ImportResult::Head { .. } | ImportResult::Fork);
+        let chain = self.endpoint.engine().chain_status(&self.store.read());
+        self.oracle.check_import(expected.as_ref(), &result, chain, self.hashes())?;
+        let is_new = expected.as_ref().is_some_and(|it| it.position != BlockPosition::Known);
         self.committed += u64::from(is_new);
         if let Ok(summary) = result {
-            let last_final = summary.last_final.map(|last| last.height);
-            let expected = self.oracle.last_final();
-            ensure!(last_final == expected, "final up to {last_final:?}, expected {expected:?}");
             let (found, expected) = (summary.chain_update.generation, self.committed);
             ensure!(found == expected, "generation {found}, expected {expected}");
             if late {
@@ -223,24 +212,20 @@ impl Run {
         if is_new {
             self.count_content(&block);
         }
-        self.last_import_reverted = matches!(expected, ImportResult::Head { reverted: 1.., .. });
-        self.count_import(expected);
+        let reverted = expected.as_ref().map_or(0, |import| import.reverted.len());
+        self.last_import_reverted = reverted > 0;
+        self.coverage.add(Counter::Blocks);
+        let Some(Import { position, reapplied, .. }) = expected else {
+            self.coverage.add(Counter::Rejected);
+            return Ok(());
+        };
+        self.coverage.add_if(Counter::Known, position == BlockPosition::Known);
+        self.coverage.add_if(Counter::ForkBlocks, position == BlockPosition::Fork);
+        self.coverage.add_if(Counter::Reorganisations, reverted > 0);
+        let is_deep = reverted > 1 && !reapplied.is_empty();
+        self.coverage.add_if(Counter::DeepReorganisations, is_deep);
+        self.coverage.add_many(Counter::Reapplied, reapplied.len());
         Ok(())
-    }
-
-    fn count_import(&mut self, result: ImportResult) {
-        let coverage = &mut self.coverage;
-        coverage.add(Counter::Blocks);
-        match result {
-            ImportResult::Head { reverted, reapplied } => {
-                coverage.add_if(Counter::Reorganisations, reverted > 0);
-                coverage.add_if(Counter::DeepReorganisations, reverted > 1 && reapplied > 0);
-                coverage.add_many(Counter::Reapplied, reapplied);
-            }
-            ImportResult::Known => coverage.add(Counter::Known),
-            ImportResult::Fork => coverage.add(Counter::ForkBlocks),
-            ImportResult::Rejected => coverage.add(Counter::Rejected),
-        }
     }
 
     fn count_content(&mut self, block: &Block) {
@@ -254,7 +239,7 @@ impl Run {
         self.coverage.add_many(Counter::LateBodies, refunds.count());
     }
 
-    fn print(&self, block: &Block, expected: ImportResult) {
+    fn print(&self, block: &Block, expected: Option<&Import>) {
         if !self.log {
             return;
         }
@@ -266,7 +251,7 @@ impl Run {
             block.height,
             block.parent.map(hash_of),
             block.last_final.map(hash_of),
-            self.oracle.last_final(),
+            self.oracle.last_final().map(|last| last.height),
         );
         for (transaction, outcome) in &block.content.included {
             let outcome = outcome.as_ref().map(|outcome| describe(outcome, hashes));

@@ -12,12 +12,11 @@ use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost_testkit::Rng;
 
-use crate::block::Transaction;
+use crate::block::{Signed, Transaction};
 use crate::chain::{Chain, ChainSettings};
 use crate::client::EndpointSettings;
 use crate::content::{ContentGenerator, ContentSettings};
-use crate::hashes::{Hashes, Id};
-use crate::oracle::ImportRules;
+use crate::hashes::Hashes;
 
 /// Who evaluates requests
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,19 +65,11 @@ pub(crate) struct RunSettings {
 /// The settings of a run
 pub(crate) struct Scenario {
     pub(crate) chain: Chain,
-    pub(crate) import_rules: ImportRules,
     pub(crate) import_settings: ImportSettings,
     pub(crate) endpoint_settings: EndpointSettings,
     pub(crate) run_settings: RunSettings,
-    /// Hashes of transactions that never exist
-    pub(crate) unknown_transactions: Vec<Id>,
-}
-
-/// A signed transaction: its hash, and its base64 with a valid and an invalid signature
-struct SignedTransaction {
-    hash: CryptoHash,
-    valid: String,
-    invalid: String,
+    /// Transactions that no block includes
+    pub(crate) unknown_transactions: Vec<Rc<Transaction>>,
 }
 
 impl Scenario {
@@ -124,18 +115,22 @@ impl Scenario {
             let signed = signed_transactions().get(nonce as usize).filter(|_| signed);
             let hashes = &mut content.hashes;
             let id = match signed {
-                Some(signed) => hashes.add(signed.hash),
+                Some((hash, _)) => hashes.add(*hash),
                 None => hashes.add_random(rng),
             };
             let mut transaction = Transaction::new(id, rng.one_in(4), nonce, hashes);
-            transaction.signed = signed.map(|signed| (&*signed.valid, &*signed.invalid));
+            transaction.signed = signed.map(|(_, signed)| signed.clone());
             content.pool.push(Rc::new(transaction));
             if content.settings.anomalies > 0 {
                 content.add_early_receipt(id, rng);
             }
             content.first_blocks.push(rng.below(blocks as u64 / 2));
         }
-        let unknown_transactions = (0..2).map(|_| content.hashes.add_random(rng)).collect();
+        let unknown_transactions = (0..2).map(|_| {
+            let id = content.hashes.add_random(rng);
+            Rc::new(Transaction::new(id, false, 0, &content.hashes))
+        });
+        let unknown_transactions = unknown_transactions.collect();
         let endpoint_settings = EndpointSettings {
             timeout_cause: rng.one_in(3),
             unknown_immediate: rng.one_in(8),
@@ -176,10 +171,8 @@ impl Scenario {
             } else {
                 Retention::Everything
             });
-        let import_rules = ImportRules { all_final, retained };
         Self {
             chain: Chain::new(content, chain_settings),
-            import_rules,
             import_settings,
             endpoint_settings,
             run_settings,
@@ -189,13 +182,13 @@ impl Scenario {
 }
 
 /// Signed once per process, because signing takes as long as a whole seed
-fn signed_transactions() -> &'static [SignedTransaction] {
-    static SIGNED: OnceLock<Vec<SignedTransaction>> = OnceLock::new();
+fn signed_transactions() -> &'static [(CryptoHash, Signed)] {
+    static SIGNED: OnceLock<Vec<(CryptoHash, Signed)>> = OnceLock::new();
     SIGNED.get_or_init(|| (0..2).map(sign).collect())
 }
 
-/// A signed transfer, in the layout of a transaction without a version tag
-fn sign(nonce: u64) -> SignedTransaction {
+/// A signed transfer and its hash, in the layout of a transaction without a version tag
+fn sign(nonce: u64) -> (CryptoHash, Signed) {
     let key = SigningKey::from_bytes(&[7; 32]);
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -220,5 +213,6 @@ fn sign(nonce: u64) -> SignedTransaction {
         base64::encode(&signed, &mut text);
         text
     };
-    SignedTransaction { hash, valid: encode(hash.as_bytes()), invalid: encode(b"something else") }
+    let (text, invalid) = (encode(hash.as_bytes()), encode(b"something else"));
+    (hash, Signed { text, invalid, base: None })
 }

@@ -8,9 +8,7 @@ use milepost_redb::{Options, RedbStorage};
 use tempfile::TempDir;
 
 /// A storage in memory or in a file
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "tests match on it")]
-pub enum Store {
+pub(crate) enum Store {
     /// In memory
     Memory(MemoryStorage),
     /// In a file in a temporary folder; the handle is `None` only while the file is reopened
@@ -19,27 +17,19 @@ pub enum Store {
 
 impl Store {
     /// Creates an empty storage in memory
-    pub fn memory() -> Self {
+    pub(crate) fn memory() -> Self {
         Self::Memory(MemoryStorage::new())
     }
 
     /// Creates an empty storage in a file
-    ///
-    /// # Panics
-    ///
-    /// If the file cannot be created.
-    pub fn file() -> Self {
+    pub(crate) fn file() -> Self {
         let mut store = Self::File(TempDir::new().expect("a folder"), None);
         store.reopen();
         store
     }
 
     /// The newest state
-    ///
-    /// # Panics
-    ///
-    /// If the file cannot be read.
-    pub fn read(&self) -> Box<dyn Snapshot + '_> {
+    pub(crate) fn read(&self) -> Box<dyn Snapshot + '_> {
         match self {
             Self::Memory(storage) => Box::new(storage),
             Self::File(_, file) => {
@@ -50,7 +40,7 @@ impl Store {
     }
 
     /// A copy of the rows; `None` for a file
-    pub fn rows(&self) -> Option<MemoryStorage> {
+    pub(crate) fn rows(&self) -> Option<MemoryStorage> {
         match self {
             Self::Memory(storage) => Some(storage.clone()),
             Self::File(..) => None,
@@ -58,11 +48,7 @@ impl Store {
     }
 
     /// Closes the storage and opens it again, which loses everything except its rows
-    ///
-    /// # Panics
-    ///
-    /// If the file cannot be opened.
-    pub fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         match self {
             Self::Memory(storage) => {
                 let mut batch = Batch::new();
