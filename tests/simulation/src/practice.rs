@@ -62,6 +62,8 @@ struct Run {
     /// The configurations of epochs that are on their way, by the block before which they arrive
     late_configs: BTreeMap<usize, Vec<(Id, String)>>,
     boundaries: Vec<String>,
+    /// `transaction_validity_period`, often so short that waits end by it
+    validity_period: u64,
     /// The content that was canonical and is no longer
     lost: [HashSet<Id>; 3],
     /// All transactions that were final once, and their receipts
@@ -166,6 +168,7 @@ impl Run {
             epochs: HashSet::new(),
             late_configs: BTreeMap::new(),
             boundaries,
+            validity_period: [10, 25, 100][(seed / 9 % 3) as usize],
             lost: Default::default(),
             finalized: HashSet::new(),
             local: HashSet::new(),
@@ -213,7 +216,10 @@ impl Run {
 
     fn config(&self, version: u32) -> String {
         let boundaries: Vec<&str> = self.boundaries.iter().map(String::as_str).collect();
-        protocol_config("practice", self.chain.delivered[0].height, version, &boundaries)
+        let genesis = self.chain.delivered[0].height;
+        let config = protocol_config("practice", genesis, version, &boundaries);
+        let period = |blocks| format!("\"transaction_validity_period\":{blocks}");
+        config.replace(&period(100), &period(self.validity_period))
     }
 
     /// Imports configurations that are in force from a height on, for epochs without one
@@ -297,8 +303,12 @@ impl Run {
             let found = pending.again(&self.store.read()).map(text);
             assert_eq!(found, request.response(), "{}", self.describe(&request));
             assert_eq!(pending.pending_calls(), request.pending_calls());
-            if found.is_none() {
-                self.requests.push((request, pending));
+            match found {
+                None => self.requests.push((request, pending)),
+                Some(found) if found.contains("\"Expired\"") => {
+                    self.counts.add("waits ended by expiry", 1);
+                }
+                Some(_) => {}
             }
         }
         self.counts.add("requests resumed", before - self.requests.len());
