@@ -61,7 +61,7 @@ impl Chain {
     fn parent(&self, oracle: &Oracle, rng: &mut Rng) -> Option<usize> {
         let head = oracle.head()?;
         if rng.chance(self.settings.forks_below_final) {
-            return Some(rng.pick(oracle.canonical()).number);
+            return Some(rng.pick(&oracle.canonical).number);
         }
         // The last fork, if it is neither canonical nor pruned.
         let is_fork = |fork: &usize| oracle.knows(*fork) && !oracle.is_canonical(*fork);
@@ -80,8 +80,8 @@ impl Chain {
         {
             return Some(fork);
         }
-        let canonical = oracle.canonical();
-        let floor = oracle.last_final().map_or(0, |last| last.height);
+        let canonical = &oracle.canonical;
+        let floor = oracle.last_final.as_ref().map_or(0, |last| last.height);
         let not_final = canonical.iter().rev().take_while(|block| block.height >= floor).count();
         let depth = rng.below((not_final as u64).min(self.settings.max_fork_depth + 1)) as usize;
         Some(canonical[canonical.len() - 1 - depth].number)

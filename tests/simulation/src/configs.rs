@@ -80,8 +80,9 @@ impl Oracle {
     /// after the last final one. The chain has no gap, so a canonical block that is kept is
     /// followed by all others
     pub(crate) fn is_expired(&self, base: Option<Id>) -> bool {
-        let base = self.canonical().iter().find(|block| Some(block.id) == base);
-        let (Some(base), Some(last_final), Some(head)) = (base, self.last_final(), self.head())
+        let base = self.canonical.iter().find(|block| Some(block.id) == base);
+        let (Some(base), Some(last_final), Some(head)) =
+            (base, self.last_final.as_ref(), self.head())
         else {
             return false;
         };
@@ -92,7 +93,7 @@ impl Oracle {
 
     /// Whether a block is an orphan in another epoch than the canonical chain at its height
     pub(crate) fn is_in_other_epoch(&self, block: &Block) -> bool {
-        let canonical = self.canonical().iter().rfind(|one| one.height <= block.height);
+        let canonical = self.canonical.iter().rfind(|one| one.height <= block.height);
         self.knows(block.number) && canonical.is_some_and(|one| one.epoch != block.epoch)
     }
 
@@ -112,23 +113,24 @@ impl Oracle {
             if height < head.height {
                 kind = ResponseKind::SkippedBlock;
             }
-            let found = self.canonical().iter().find(|block| block.height == height);
+            let found = self.canonical.iter().find(|block| block.height == height);
             found.ok_or_else(|| format!("DB Not Found Error: BLOCK HEIGHT: {height}"))
         } else if let Some(hash) = params["block_id"].as_str() {
-            let found = self.known().iter().find(|block| hashes.text(block.id) == hash);
+            let found = self.known.iter().find(|block| hashes.text(block.id) == hash);
             found.ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))
         } else if named("optimistic") {
             Ok(head)
         } else if named("near-final") {
             // A final block is nearly final as well.
-            let near_final = self.block(head.near_final).into_iter().chain(self.last_final());
+            let near_final =
+                self.block(head.near_final).into_iter().chain(self.last_final.as_ref());
             near_final.max_by_key(|block| block.height).ok_or_else(|| "NEAR-FINAL HEAD".to_owned())
         } else if named("final") {
-            self.last_final().ok_or_else(|| "FINAL HEAD".to_owned())
+            self.last_final.as_ref().ok_or_else(|| "FINAL HEAD".to_owned())
         } else if named("genesis") {
             return (result(&self.configs.named[0].1, id), ResponseKind::Result);
         } else {
-            Ok(&self.canonical()[0])
+            Ok(&self.canonical[0])
         };
         match found.map(Rc::as_ref) {
             Ok(block) => (result(self.configs.at(block), id), ResponseKind::Result),

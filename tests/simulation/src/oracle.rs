@@ -37,9 +37,9 @@ type Entry<T> = Option<(Rc<T>, u64)>;
 pub(crate) struct Oracle {
     settings: ImportSettings,
     /// All known blocks, in the order of import
-    known: Vec<Rc<Block>>,
-    canonical: Vec<Rc<Block>>,
-    last_final: Option<Rc<Block>>,
+    pub(crate) known: Vec<Rc<Block>>,
+    pub(crate) canonical: Vec<Rc<Block>>,
+    pub(crate) last_final: Option<Rc<Block>>,
     pub(crate) configs: Configs,
     transactions: Vec<Entry<Transaction>>,
     outcomes: Vec<Entry<Outcome>>,
@@ -83,18 +83,6 @@ impl Oracle {
 
     pub(crate) fn head(&self) -> Option<&Rc<Block>> {
         self.canonical.last()
-    }
-
-    pub(crate) fn canonical(&self) -> &[Rc<Block>] {
-        &self.canonical
-    }
-
-    pub(crate) const fn last_final(&self) -> Option<&Rc<Block>> {
-        self.last_final.as_ref()
-    }
-
-    pub(crate) fn known(&self) -> &[Rc<Block>] {
-        &self.known
     }
 
     pub(crate) fn knows(&self, number: usize) -> bool {

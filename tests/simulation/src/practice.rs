@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use milepost::endpoint::{Engine, PendingRequest, RequestState, Settings};
+use milepost::endpoint::{Engine, PendingRequest, RequestState, Response, Settings};
 use milepost::import::{BlockPosition, ImportSettings, Retention};
 use milepost::rpc::ResponseKind;
 use milepost::storage::Table;
@@ -354,12 +354,14 @@ impl Run {
         self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store.read())
     }
 
-    fn send(&mut self, mut request: Request) {
+    /// Sends a request; returns the response if that is ready
+    fn send(&mut self, mut request: Request) -> Option<Response> {
         self.evaluate(&mut request, true);
         let body = request.body(&self.chain.hashes);
         match self.respond(&body) {
             RequestState::Ready(response) => {
-                assert_eq!(Some(text(response)), request.response(), "{body} is ready");
+                assert_eq!(Some(text(response.clone())), request.response(), "{body} is ready");
+                Some(response)
             }
             RequestState::Pending(pending) => {
                 assert_eq!(request.response(), None, "{body} is pending");
@@ -367,6 +369,7 @@ impl Run {
                 self.counts.add("requests suspended", 1);
                 self.counts.add("batches suspended", usize::from(request.batch));
                 self.requests.push((request, pending));
+                None
             }
         }
     }
@@ -385,17 +388,11 @@ impl Run {
             }
             let id = json!(format!("{now} \u{e9}\"\\")).to_string();
             let calls = vec![self.call(index, Milestone::None, id)];
-            let mut request = Request { calls, batch: false };
-            self.evaluate(&mut request, true);
-            let body = request.body(&self.chain.hashes);
-            let RequestState::Ready(response) = self.respond(&body) else {
-                panic!("{body} is pending");
-            };
+            let response = self.send(Request { calls, batch: false }).expect("nothing to wait for");
             let kind =
                 if milestone.is_some() { ResponseKind::Result } else { ResponseKind::Handler };
-            assert_eq!(response.kind(), kind, "{body}");
+            assert_eq!(response.kind(), kind, "after block {now}");
             let found = text(response);
-            assert_eq!(Some(&found), request.response().as_ref(), "{body} after block {now}");
 
             let counts = &mut self.counts;
             counts.add("responses", 1);
@@ -418,7 +415,7 @@ impl Run {
             *found.entry(key.table()).or_default() += 1;
         }
         let [transactions, outcomes, receipts] = self.oracle.content();
-        let (canonical, blocks) = (self.oracle.canonical().len(), self.oracle.known().len());
+        let (canonical, blocks) = (self.oracle.canonical.len(), self.oracle.known.len());
         let not_finalized = |id: &Id| !self.finalized.contains(id);
         let generating = outcomes.iter().filter(|id| not_finalized(id));
         let generated: HashSet<Id> =

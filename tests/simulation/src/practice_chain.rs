@@ -37,8 +37,6 @@ pub(crate) struct PracticeChain {
     /// In the order of their first block
     pub(crate) transactions: Vec<ObservedTransaction>,
     ids: HashMap<CryptoHash, Id>,
-    /// The numbers of the blocks that were read
-    numbers: HashMap<Id, usize>,
 }
 
 impl PracticeChain {
@@ -54,11 +52,7 @@ impl PracticeChain {
     fn add(&mut self, message: &BlockMessage) {
         let id = self.id(message.hash);
         let known = self.delivered.iter().find(|block| block.id == id).cloned();
-        let block = known.unwrap_or_else(|| {
-            let block = Rc::new(self.read(id, message));
-            self.numbers.insert(id, block.number);
-            block
-        });
+        let block = known.unwrap_or_else(|| Rc::new(self.read(id, message)));
         let (now, abandoned) = (self.delivered.len(), message.abandoned);
         for (transaction, _) in &block.content.included {
             match self.transactions.iter_mut().find(|it| it.transaction.id == transaction.id) {
@@ -89,7 +83,7 @@ impl PracticeChain {
     /// The number of a block that was read
     fn number(&mut self, hash: &Value) -> Option<usize> {
         let id = self.id_of(hash);
-        self.numbers.get(&id).copied()
+        self.delivered.iter().find(|block| block.id == id).map(|block| block.number)
     }
 
     fn read(&mut self, id: Id, message: &BlockMessage) -> Block {
@@ -111,7 +105,7 @@ impl PracticeChain {
             }
         }
         Block {
-            number: self.numbers.len(),
+            number: self.delivered.len(),
             id,
             height: message.height,
             parent: self.number(&header["prev_hash"]),

@@ -251,7 +251,7 @@ impl Run {
             block.height,
             block.parent.map(hash_of),
             block.last_final.map(hash_of),
-            self.oracle.last_final().map(|last| last.height),
+            self.oracle.last_final.as_ref().map(|last| last.height),
         );
         for (transaction, outcome) in &block.content.included {
             let outcome = outcome.as_ref().map(|outcome| describe(outcome, hashes));
