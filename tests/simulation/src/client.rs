@@ -41,7 +41,7 @@ pub(crate) struct Call {
 }
 
 /// The settings that affect responses
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndpointSettings {
     /// Timeouts have a cause
     pub(crate) timeout_cause: bool,
@@ -246,6 +246,9 @@ impl Request {
     }
 }
 
+/// The methods of requests, one more often than the others
+pub(crate) const METHODS: [&str; 4] =
+    ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx_status", "tx"];
 /// The milestone of a request without `wait_until`
 pub(crate) const DEFAULT: Milestone = Milestone::ExecutedOptimistic;
 

@@ -19,7 +19,7 @@ use milepost_testkit::Rng;
 use serde_json::json;
 
 use crate::block::Block;
-use crate::client::{Call, EndpointSettings, Request, TransactionRef};
+use crate::client::{Call, EndpointSettings, METHODS, Request, TransactionRef};
 use crate::hashes::Id;
 use crate::oracle::{ALL, Import, Milestone, Oracle};
 use crate::practice_chain::{ObservedTransaction, PracticeChain};
@@ -51,8 +51,6 @@ struct Run {
     import_settings: ImportSettings,
     settings: EndpointSettings,
     chain: PracticeChain,
-    /// How requests name each transaction, and their method
-    references: Vec<(TransactionRef, &'static str)>,
     store: Store,
     oracle: Oracle,
     rng: Rng,
@@ -137,30 +135,18 @@ impl Run {
         let boundaries = practice.boundary_accounts().collect();
         let mut rng = Rng::new(seed);
         let chain = PracticeChain::new(&mut Practice::new(practice), MESSAGES, &mut rng);
-        let methods = ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx", "tx_status"];
-        let references = chain.transactions.iter().map(|_| {
-            let is_signed = rng.one_in(5);
-            let reference = if is_signed { TransactionRef::Signed } else { TransactionRef::Hash };
-            (reference, *rng.pick(&methods))
-        });
-        let references = references.collect();
         let import_settings = ImportSettings::default().with_retention(match seed % 5 {
             1 => Retention::Blocks(30),
             3 => Retention::Epochs(3),
             _ => Retention::Everything,
         });
-        let settings = EndpointSettings {
-            timeout_cause: seed.is_multiple_of(2),
-            unknown_immediate: false,
-            timeout: 0,
-            max_waiting: 0,
-        };
+        let timeout_cause = seed.is_multiple_of(2);
+        let settings = EndpointSettings { timeout_cause, ..EndpointSettings::default() };
         Self {
-            engine: Engine::new(Settings::default().with_timeout_cause(settings.timeout_cause)),
+            engine: Engine::new(Settings::default().with_timeout_cause(timeout_cause)),
             import_settings,
             settings,
             chain,
-            references,
             store: if seed.is_multiple_of(4) { Store::file() } else { Store::memory() },
             oracle: Oracle::new(import_settings),
             rng,
@@ -314,12 +300,12 @@ impl Run {
         self.counts.add("requests resumed", before - self.requests.len());
     }
 
-    fn call(&self, index: usize, wait_until: Milestone, id: String) -> Call {
-        let (reference, method) = self.references[index];
+    fn call(&mut self, index: usize, wait_until: Milestone, id: String) -> Call {
+        let (method, is_signed) = (*self.rng.pick(&METHODS), self.rng.one_in(5));
         Call {
             transaction: Rc::clone(&self.chain.transactions[index].transaction),
             method,
-            reference,
+            reference: if is_signed { TransactionRef::Signed } else { TransactionRef::Hash },
             wait_until,
             omits_wait_until: false,
             id,

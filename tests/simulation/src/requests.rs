@@ -10,7 +10,7 @@ use milepost::endpoint::{Output, RequestState, Response};
 use milepost::waiting::RequestHandle;
 
 use crate::block::Transaction;
-use crate::client::{self, Call, DEFAULT, Request, TransactionRef};
+use crate::client::{self, Call, DEFAULT, METHODS, Request, TransactionRef};
 use crate::coverage::{Counter, Coverage};
 use crate::host_evaluated::Evaluated;
 use crate::oracle::{Milestone, Oracle};
@@ -79,8 +79,7 @@ impl Run {
             1 => format!("[{}]", self.sent),
             _ => self.sent.to_string(),
         };
-        let methods = ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx_status", "tx"];
-        let method = self.rng.pick(&methods);
+        let method = *self.rng.pick(&METHODS);
         let omits_wait_until = wait_until == DEFAULT && self.rng.one_in(2);
         Call {
             transaction,
