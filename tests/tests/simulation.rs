@@ -36,6 +36,7 @@ fn responses_agree_with_the_oracle() {
         ("expired transactions", 500),
         ("waits ended by expiry", 60),
         ("pending refunds", 500),
+        ("transactions included again", 1000),
         ("requests suspended", 3000),
         ("requests resumed", 3000),
         ("requests expired", 500),

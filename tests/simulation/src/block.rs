@@ -99,6 +99,10 @@ impl Content {
         self.arrived.iter().chain(self.executed.iter().filter_map(|(_, body)| body.as_ref()))
     }
 
+    pub(crate) fn includes(&self, id: Id) -> bool {
+        self.included.iter().any(|(transaction, _)| transaction.id == id)
+    }
+
     pub(crate) fn has_outcome(&self, id: Id) -> bool {
         self.outcomes().any(|outcome| outcome.id == id)
     }

@@ -117,12 +117,17 @@ pub fn run_practice_seeds(seeds: u64) -> Counts {
     total
 }
 
+/// Whether the chain of a seed includes some transactions again, refused or executed
+const fn has_doubles(seed: u64) -> bool {
+    seed % 6 == 5
+}
+
 fn practice_settings(seed: u64) -> PracticeSettings {
     PracticeSettings {
         shards: 1 + (seed % 4) as usize,
         transactions: 0..=4,
         epoch_length: 10,
-        late_outcomes: 80,
+        late_outcomes: if has_doubles(seed) { 0 } else { 80 },
         forks: [120, 250, 400][(seed % 3) as usize],
         missing_chunks: [60, 200][(seed / 3 % 2) as usize],
         ..PracticeSettings::simulation(seed)
@@ -134,8 +139,11 @@ impl Run {
         let practice = practice_settings(seed);
         let boundaries = practice.boundary_accounts().collect();
         let mut rng = Rng::new(seed);
-        let chain = PracticeChain::new(&mut Practice::new(practice), MESSAGES, &mut rng);
+        let with_doubles = has_doubles(seed);
+        let mut practice = Practice::new(practice);
+        let chain = PracticeChain::new(&mut practice, MESSAGES, with_doubles, &mut rng);
         let import_settings = ImportSettings::default().with_retention(match seed % 5 {
+            _ if with_doubles => Retention::Everything,
             1 => Retention::Blocks(30),
             3 => Retention::Epochs(3),
             _ => Retention::Everything,
@@ -179,7 +187,10 @@ impl Run {
             if now % every == 0 || now + 1 == self.chain.delivered.len() {
                 self.compare(now);
                 self.compare_configs(now);
-                self.count_rows();
+                // The rows whose place an execution has taken are stored as well.
+                if !has_doubles(seed) {
+                    self.count_rows();
+                }
             }
         }
         self.counts.add("requests expired", self.requests.len());
@@ -369,6 +380,8 @@ impl Run {
             let is_recent = (now.saturating_sub(RECENT)..=now).contains(last);
             let is_abandoned = *abandoned && *first <= now;
             let milestone = self.oracle.milestone(transaction.id);
+            let includes = |block: &&Rc<Block>| block.content.includes(transaction.id);
+            let inclusions = self.oracle.canonical.iter().filter(includes).count();
             if !(is_recent || is_abandoned || at_end || self.rng.one_in(20)) {
                 continue;
             }
@@ -381,6 +394,7 @@ impl Run {
             let found = text(response);
 
             let counts = &mut self.counts;
+            counts.add("transactions included again", usize::from(inclusions > 1));
             counts.add("responses", 1);
             counts.add("expired transactions", usize::from(found.contains("\"Expired\"")));
             counts.add(milestone.map_or("unknown transactions", |(it, _)| it.name()), 1);

@@ -40,10 +40,15 @@ pub(crate) struct PracticeChain {
 }
 
 impl PracticeChain {
-    /// The first `count` blocks
-    pub(crate) fn new(practice: &mut Practice, count: usize, rng: &mut Rng) -> Self {
+    /// The first `count` blocks, which include some transactions again `with_doubles`
+    pub(crate) fn new(
+        practice: &mut Practice,
+        count: usize,
+        with_doubles: bool,
+        rng: &mut Rng,
+    ) -> Self {
         let mut chain = Self::default();
-        for message in deliver(practice, count, rng) {
+        for message in deliver(practice, count, with_doubles, rng) {
             chain.add(&message);
         }
         chain
@@ -94,6 +99,10 @@ impl PracticeChain {
             let chunk = &shard["chunk"];
             for included in items(&chunk["transactions"]) {
                 let transaction = self.transaction(&included["transaction"], message);
+                // The first of two in a chunk counts.
+                if content.includes(transaction.id) {
+                    continue;
+                }
                 let outcome = &included["outcome"]["execution_outcome"];
                 content.included.push((Rc::new(transaction), self.outcome(outcome)));
             }
@@ -167,11 +176,24 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn deliver(practice: &mut Practice, count: usize, rng: &mut Rng) -> Vec<BlockMessage> {
+fn deliver(
+    practice: &mut Practice,
+    count: usize,
+    with_doubles: bool,
+    rng: &mut Rng,
+) -> Vec<BlockMessage> {
     let mut positions: HashMap<CryptoHash, u64> = HashMap::new();
     let mut queue: Vec<(u64, BlockMessage)> = Vec::new();
     for number in 0..count as u64 {
         let message = practice.next_message();
+        if with_doubles {
+            let signed = practice.recent().nth(rng.below(30) as usize).map(|it| it.signed.clone());
+            let submitted = signed.map(|signed| match rng.one_in(3) {
+                true => practice.submit_refused(&signed),
+                false => practice.submit(&signed),
+            });
+            submitted.transpose().expect("a transaction");
+        }
         let delayed = message.abandoned && rng.one_in(4);
         let earliest = number + if delayed { rng.below(MAX_DELAY) } else { 0 };
         let position_of = |hash| positions.get(hash).copied().unwrap_or_default();
