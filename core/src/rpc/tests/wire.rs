@@ -48,13 +48,36 @@ fn text_from_a_client_is_escaped() {
 #[test]
 fn an_error_has_the_info_of_its_cause() {
     let hash = HASH.parse().unwrap();
+    let error = |path: &str| Error::new(ErrorKind::Schema, "wrong").at(path);
+    let message = |text: &str| Some(alloc::format!(r#"{{"error_message":"{text}"}}"#));
     let json = r#"{"name":"HANDLER_ERROR"}"#.to_string();
     for (rpc_error, info) in [
+        (RpcError::Parse { error: error("id") }, message("id: wrong")),
+        (
+            RpcError::Parse { error: error("params[0]") },
+            message("Failed parsing args: params[0]: wrong"),
+        ),
+        (RpcError::Internal { error: error("params") }, message("params: wrong")),
         (RpcError::MethodNotFound { method: "a".into() }, Some(r#"{"method_name":"a"}"#.into())),
         (
             RpcError::UnknownTransaction { hash },
             Some(alloc::format!(r#"{{"requested_transaction_hash":"{hash}"}}"#)),
         ),
+        (
+            RpcError::NoConfig { height: 7, first: None },
+            message(
+                "no protocol configuration is in force at height 7: import the one of this height",
+            ),
+        ),
+        (
+            RpcError::NoConfig { height: 7, first: Some(9) },
+            message(
+                "no protocol configuration is in force at height 7, the first one starts at 9: \
+                 import the one of this height",
+            ),
+        ),
+        (RpcError::Stopping { hash }, message("the service stops")),
+        (RpcError::Unavailable { message: "later".into(), unreached: None }, message("later")),
         (RpcError::DoesNotTrackShard { shard_id: 3 }, None),
         (RpcError::Timeout { hash, cause: None }, None),
         (RpcError::Host { json, kind: ResponseKind::Handler, unreached: None }, None),
