@@ -26,6 +26,19 @@ fn milestones_have_a_partial_order() {
 }
 
 #[test]
+fn names_of_members_ascend_strictly() {
+    for (names, expected) in [
+        (&[][..], true),
+        (&["b", "bc", "c"], true),
+        (&["b", "b"], false),
+        (&["bc", "b"], false),
+        (&["b", "d", "c"], false),
+    ] {
+        assert_eq!(schema::ascending(names), expected, "{names:?}");
+    }
+}
+
+#[test]
 fn milestones_have_names() {
     let names = ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"];
     for (milestone, name) in Milestone::ALL.into_iter().zip(names) {
