@@ -1,15 +1,15 @@
 //! Transactions that the chain includes twice, with true roots: strict verification verifies every
 //! block, and the first execution is the answer.
 
-use milepost::Error;
 use milepost::endpoint::{Engine, RequestState};
-use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
 use milepost::primitives::CryptoHash;
 use milepost::proof::VerificationResult;
 use milepost::storage::rows::{OutcomeRow, ReceiptParent};
-use milepost::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table};
+use milepost::storage::{Key, Snapshot as _, Table};
 use milepost_practice::{Kind, Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
+
+use crate::strict_chain::StrictChain;
 
 /// The last protocol version in which each copy in a chunk counts, and the next one
 const EACH_COUNTS: u32 = 84;
@@ -79,28 +79,9 @@ fn receipt_of(outcome: &Value) -> CryptoHash {
     outcome["outcome"]["receipt_ids"][0].as_str().unwrap().parse().unwrap()
 }
 
-/// Blocks that are checked strictly and imported
-#[derive(Clone)]
-struct Chain {
-    verifier: BlockVerifier,
-    storage: MemoryStorage,
-}
-
-impl Chain {
-    fn new() -> Self {
-        Self { verifier: BlockVerifier::new(VerifyMode::Strict), storage: MemoryStorage::new() }
-    }
-
-    fn try_import(&mut self, block: &Value) -> Result<VerificationResult, Error> {
-        let message = block.to_string();
-        let (found, import) = self.verifier.read(message.as_bytes(), ImportSettings::default());
-        let (batch, _) = import?.run(&self.storage)?;
-        self.storage.commit(batch)?;
-        Ok(found.expect("a check").result)
-    }
-
+impl StrictChain {
     fn import(&mut self, block: &Value) {
-        assert_eq!(self.try_import(block), Ok(VerificationResult::Verified));
+        assert_eq!(self.try_import(&block.to_string()), Ok(VerificationResult::Verified));
     }
 
     /// The status of the transaction: its milestone, its result, and the block that included it
@@ -156,7 +137,7 @@ impl Chain {
 fn an_execution_takes_the_place_of_a_refusal_that_may_be_final() {
     let sent = transfer();
     for (blocks_between, refused_as) in [(1, "EXECUTED_OPTIMISTIC"), (2, "FINAL"), (5, "FINAL")] {
-        let (mut practice, mut chain) = (practice(87), Chain::new());
+        let (mut practice, mut chain) = (practice(87), StrictChain::new());
         let refusal = next(&mut practice, &sent, &[Refused]);
         chain.import(&refusal);
         chain.assert_status(&sent, "EXECUTED_OPTIMISTIC", "Failure", &refusal);
@@ -185,7 +166,7 @@ fn an_execution_takes_the_place_of_a_refusal_that_may_be_final() {
 fn the_first_of_two_executions_is_the_answer_and_the_receipts_of_both_have_their_transaction() {
     let sent = transfer();
     for blocks_between in [0, 1, 5] {
-        let (mut practice, mut chain) = (practice(87), Chain::new());
+        let (mut practice, mut chain) = (practice(87), StrictChain::new());
         let first = next(&mut practice, &sent, &[Executed]);
         chain.import(&first);
         for _ in 0..blocks_between {
@@ -215,7 +196,7 @@ fn a_chunk_that_has_it_twice_counts_each_or_the_first_by_its_version() {
         ([Refused, Refused], [false, false]),
     ] {
         for (version, is_executed) in [EACH_COUNTS, FIRST_COUNTS].into_iter().zip(executed) {
-            let (mut practice, mut chain) = (practice(version), Chain::new());
+            let (mut practice, mut chain) = (practice(version), StrictChain::new());
             chain.import(&next(&mut practice, &sent, &[]));
             let block = next(&mut practice, &sent, &ways);
             let outcomes = outcomes(&block, &sent);
@@ -244,7 +225,7 @@ fn a_fork_takes_the_second_inclusion_and_gives_it_back() {
     {
         // Equal chains, up to the second inclusion.
         let (mut with, mut without) = (practice(87), practice(87));
-        let mut chain = Chain::new();
+        let mut chain = StrictChain::new();
         let mut included = Vec::new();
         for ways in [&[first][..], &[], &[]] {
             let block = next(&mut with, &sent, ways);
@@ -292,7 +273,7 @@ fn an_outcome_of_another_kind_is_refused() {
     let sent = transfer();
     let ways = [Refused, Executed];
     for (way, other) in [(0, 1), (1, 0)] {
-        let (mut practice, mut chain) = (practice(87), Chain::new());
+        let (mut practice, mut chain) = (practice(87), StrictChain::new());
         let blocks = ways.map(|way| next(&mut practice, &sent, &[way]));
         // The same block with the inclusion of the other one.
         let mut lie = blocks[way].clone();
@@ -308,7 +289,7 @@ fn an_outcome_of_another_kind_is_refused() {
         for block in &blocks[..way] {
             chain.import(block);
         }
-        let error = chain.clone().try_import(&lie).unwrap_err();
+        let error = chain.clone().try_import(&lie.to_string()).unwrap_err();
         assert_eq!(error.path(), format!("shards[{shard}].outcome {}.proof", sent.hash));
         chain.import(&blocks[way]);
     }
@@ -319,7 +300,7 @@ fn an_inclusion_in_a_chunk_cannot_be_left_out_with_its_outcome() {
     let sent = transfer();
     for ways in [[Executed, Executed], [Refused, Executed], [Executed, Refused]] {
         for version in [EACH_COUNTS, FIRST_COUNTS] {
-            let (mut practice, mut chain) = (practice(version), Chain::new());
+            let (mut practice, mut chain) = (practice(version), StrictChain::new());
             chain.import(&next(&mut practice, &sent, &[]));
             let block = next(&mut practice, &sent, &ways);
             let (shard, indices) = places(&block, &sent);
@@ -331,7 +312,7 @@ fn an_inclusion_in_a_chunk_cannot_be_left_out_with_its_outcome() {
                 lie
             };
             for left_out in [&indices[..1], &indices[1..], &indices] {
-                let result = chain.clone().try_import(&without(left_out));
+                let result = chain.clone().try_import(&without(left_out).to_string());
                 // What is left of two copies with one outcome says all.
                 if version == FIRST_COUNTS && left_out.len() == 1 {
                     assert_eq!(result, Ok(VerificationResult::Verified));

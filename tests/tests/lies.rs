@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use milepost::Error;
-use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
+use milepost::import::ImportSettings;
 use milepost::primitives::CryptoHash;
 use milepost::proof::VerificationResult;
-use milepost::storage::{MemoryStorage, Storage as _};
 use milepost_practice::{Practice, Settings};
 use milepost_tests::node::{CHAINS, recorded_chain};
 use serde_json::{Value, json};
+
+use crate::strict_chain::StrictChain;
 
 /// The change of a member
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -174,26 +174,7 @@ const UNCOVERED: [Uncovered; 10] = [
     },
 ];
 
-/// Blocks that are checked and imported
-#[derive(Clone)]
-struct Chain {
-    verifier: BlockVerifier,
-    storage: MemoryStorage,
-}
-
-impl Chain {
-    fn new() -> Self {
-        Self { verifier: BlockVerifier::new(VerifyMode::Strict), storage: MemoryStorage::new() }
-    }
-
-    /// Imports a message, and returns the result of its check
-    fn import(&mut self, message: &str) -> Result<VerificationResult, Error> {
-        let (found, import) = self.verifier.read(message.as_bytes(), ImportSettings::default());
-        let (batch, _) = import?.run(&self.storage)?;
-        self.storage.commit(batch)?;
-        Ok(found.expect("a check").result)
-    }
-
+impl StrictChain {
     /// Whether a lie, or one of the true blocks after it, is refused
     fn finds(&self, lie: &str, later: &[String]) -> bool {
         // Most are refused at once, for which nothing needs to be stored.
@@ -203,8 +184,8 @@ impl Chain {
             return true;
         }
         let mut chain = self.clone();
-        chain.import(lie).is_err()
-            || later.iter().take(LATER).any(|block| chain.import(block).is_err())
+        chain.try_import(lie).is_err()
+            || later.iter().take(LATER).any(|block| chain.try_import(block).is_err())
     }
 }
 
@@ -415,7 +396,7 @@ impl Catalogue {
     /// Tries each kind of lie that was not tried, on the first block that has such a member among
     /// each `step`th one
     fn try_chain(&mut self, blocks: &[String], step: usize) {
-        let mut chain = Chain::new();
+        let mut chain = StrictChain::new();
         let mut before = None;
         for (number, text) in blocks.iter().enumerate() {
             let later = &blocks[number + 1..];
@@ -436,11 +417,17 @@ impl Catalogue {
                 before = Some(block);
             }
             // No true block is refused.
-            assert_eq!(chain.import(text), Ok(VerificationResult::Verified), "block {number}");
+            assert_eq!(chain.try_import(text), Ok(VerificationResult::Verified), "block {number}");
         }
     }
 
-    fn try_member(&mut self, member: &Member<'_>, kind: &str, chain: &Chain, later: &[String]) {
+    fn try_member(
+        &mut self,
+        member: &Member<'_>,
+        kind: &str,
+        chain: &StrictChain,
+        later: &[String],
+    ) {
         let context = (kind.to_owned(), member.is_alone());
         let tries = self.tries.entry(context).or_insert([0; ALL.len()]);
         for (change, tries) in ALL.into_iter().zip(tries) {

@@ -17,6 +17,7 @@ mod proof;
 mod readme;
 mod simulation;
 mod status;
+mod strict_chain;
 mod validity;
 mod vectors;
 mod verification;
