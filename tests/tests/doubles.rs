@@ -46,18 +46,18 @@ fn transfer() -> PracticeTransaction {
 /// How a block includes the transaction
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Inclusion {
-    Refused,
-    Executed,
+    Rejection,
+    Execution,
 }
 
-use Inclusion::{Executed, Refused};
+use Inclusion::{Execution, Rejection};
 
 /// The next block, which includes the transaction in these ways
 fn next(practice: &mut Practice, transaction: &PracticeTransaction, ways: &[Inclusion]) -> Value {
     for way in ways {
         let included = match way {
-            Refused => practice.submit_refused(&transaction.signed),
-            Executed => practice.submit(&transaction.signed),
+            Rejection => practice.submit_refused(&transaction.signed),
+            Execution => practice.submit(&transaction.signed),
         };
         assert_eq!(included.unwrap(), transaction.hash);
     }
@@ -138,14 +138,14 @@ fn an_execution_takes_the_place_of_a_refusal_that_may_be_final() {
     let sent = transfer();
     for (blocks_between, refused_as) in [(1, "EXECUTED_OPTIMISTIC"), (2, "FINAL"), (5, "FINAL")] {
         let (mut practice, mut chain) = (practice(87), StrictChain::new());
-        let refusal = next(&mut practice, &sent, &[Refused]);
+        let refusal = next(&mut practice, &sent, &[Rejection]);
         chain.import(&refusal);
         chain.assert_status(&sent, "EXECUTED_OPTIMISTIC", "Failure", &refusal);
         for _ in 0..blocks_between {
             chain.import(&next(&mut practice, &sent, &[]));
         }
         chain.assert_status(&sent, refused_as, "Failure", &refusal);
-        let execution = next(&mut practice, &sent, &[Executed]);
+        let execution = next(&mut practice, &sent, &[Execution]);
         let receipt = receipt_of(outcomes(&execution, &sent)[0]);
         assert_eq!(chain.origin(receipt), None);
         chain.import(&execution);
@@ -156,7 +156,7 @@ fn an_execution_takes_the_place_of_a_refusal_that_may_be_final() {
             chain.assert_status(&sent, milestone, "SuccessValue", &execution);
         }
         // A later refusal changes nothing.
-        chain.import(&next(&mut practice, &sent, &[Refused]));
+        chain.import(&next(&mut practice, &sent, &[Rejection]));
         chain.assert_status(&sent, "FINAL", "SuccessValue", &execution);
         assert_eq!(chain.origin(receipt), Some(sent.hash));
     }
@@ -167,12 +167,12 @@ fn the_first_of_two_executions_is_the_answer_and_the_receipts_of_both_have_their
     let sent = transfer();
     for blocks_between in [0, 1, 5] {
         let (mut practice, mut chain) = (practice(87), StrictChain::new());
-        let first = next(&mut practice, &sent, &[Executed]);
+        let first = next(&mut practice, &sent, &[Execution]);
         chain.import(&first);
         for _ in 0..blocks_between {
             chain.import(&next(&mut practice, &sent, &[]));
         }
-        let second = next(&mut practice, &sent, &[Executed]);
+        let second = next(&mut practice, &sent, &[Execution]);
         let receipts = [&first, &second].map(|block| receipt_of(outcomes(block, &sent)[0]));
         assert_ne!(receipts[0], receipts[1]);
         chain.import(&second);
@@ -190,10 +190,10 @@ fn the_first_of_two_executions_is_the_answer_and_the_receipts_of_both_have_their
 fn a_chunk_that_has_it_twice_counts_each_or_the_first_by_its_version() {
     let sent = transfer();
     for (ways, executed) in [
-        ([Executed, Executed], [true, true]),
-        ([Executed, Refused], [true, true]),
-        ([Refused, Executed], [true, false]),
-        ([Refused, Refused], [false, false]),
+        ([Execution, Execution], [true, true]),
+        ([Execution, Rejection], [true, true]),
+        ([Rejection, Execution], [true, false]),
+        ([Rejection, Rejection], [false, false]),
     ] {
         for (version, is_executed) in [EACH_COUNTS, FIRST_COUNTS].into_iter().zip(executed) {
             let (mut practice, mut chain) = (practice(version), StrictChain::new());
@@ -221,7 +221,7 @@ fn a_chunk_that_has_it_twice_counts_each_or_the_first_by_its_version() {
 fn a_fork_takes_the_second_inclusion_and_gives_it_back() {
     let sent = transfer();
     for (first, second, status) in
-        [(Refused, Executed, "Failure"), (Executed, Executed, "SuccessValue")]
+        [(Rejection, Execution, "Failure"), (Execution, Execution, "SuccessValue")]
     {
         // Equal chains, up to the second inclusion.
         let (mut with, mut without) = (practice(87), practice(87));
@@ -235,7 +235,7 @@ fn a_fork_takes_the_second_inclusion_and_gives_it_back() {
         }
         let again = next(&mut with, &sent, &[second]);
         let receipt = receipt_of(outcomes(&again, &sent)[0]);
-        let answer = if first == Refused { &again } else { &included[0] };
+        let answer = if first == Rejection { &again } else { &included[0] };
         chain.import(&again);
         assert_eq!(chain.origin(receipt), Some(sent.hash));
         assert_eq!(chain.status(&sent).2, answer["block"]["header"]["hash"]);
@@ -271,7 +271,7 @@ fn listed(block: &mut Value, shard: usize) -> &mut Vec<Value> {
 #[test]
 fn an_outcome_of_another_kind_is_refused() {
     let sent = transfer();
-    let ways = [Refused, Executed];
+    let ways = [Rejection, Execution];
     for (way, other) in [(0, 1), (1, 0)] {
         let (mut practice, mut chain) = (practice(87), StrictChain::new());
         let blocks = ways.map(|way| next(&mut practice, &sent, &[way]));
@@ -298,7 +298,7 @@ fn an_outcome_of_another_kind_is_refused() {
 #[test]
 fn an_inclusion_in_a_chunk_cannot_be_left_out_with_its_outcome() {
     let sent = transfer();
-    for ways in [[Executed, Executed], [Refused, Executed], [Executed, Refused]] {
+    for ways in [[Execution, Execution], [Rejection, Execution], [Execution, Rejection]] {
         for version in [EACH_COUNTS, FIRST_COUNTS] {
             let (mut practice, mut chain) = (practice(version), StrictChain::new());
             chain.import(&next(&mut practice, &sent, &[]));
