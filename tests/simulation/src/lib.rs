@@ -25,7 +25,6 @@ mod remote_rows;
 mod requests;
 mod run;
 mod scenario;
-
 mod store;
 
 pub use coverage::Coverage;

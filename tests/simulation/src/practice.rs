@@ -470,7 +470,7 @@ impl Run {
             selectors.push(json!({ "block_id": block.height }));
             let (oracle, counts) = (&self.oracle, &mut self.counts);
             let is_known = oracle.knows(block.number);
-            let is_orphan = is_known && oracle.is_in_other_epoch(block);
+            let is_orphan = oracle.is_in_other_epoch(block);
             counts.add("orphans in another epoch", usize::from(is_orphan));
             let is_kept = is_known && oracle.configs.is_kept(block);
             counts.add("kept configurations", usize::from(is_kept));
