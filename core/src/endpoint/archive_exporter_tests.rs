@@ -313,6 +313,24 @@ fn exports_of_an_endpoint_run_one_after_the_other_beside_imports() {
 }
 
 #[test]
+fn an_endpoint_forgets_only_what_is_archived() {
+    let (messages, rng) = (messages(21), &mut Rng::new(1));
+    let endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
+    let mut host = RemoteHost::new(endpoint.with_archive(exporter(7)));
+    for message in &messages[..20] {
+        host.endpoint.handle_block(message, &settings()).unwrap();
+        host.run(rng);
+    }
+    let first = earliest(&host.storage);
+    assert_eq!(blocks(&host.storage), 20);
+    host.endpoint.handle_export().unwrap();
+    host.run(rng);
+    host.endpoint.handle_block(&messages[20], &settings()).unwrap();
+    host.run(rng);
+    assert!(earliest(&host.storage) > first && blocks(&host.storage) < 20);
+}
+
+#[test]
 fn answers_to_an_endpoint_that_no_export_needs_are_refused() {
     let endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     let mut host = RemoteHost::new(endpoint);
