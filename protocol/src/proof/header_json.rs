@@ -32,43 +32,47 @@ enum Field<'h> {
     Skipped,
 }
 
-/// The members of a header; [`BlockHeaderView::field`] has their indexes
-const MEMBERS: [&str; 35] = [
-    "approvals",
-    "block_body_hash",
-    "block_merkle_root",
-    "block_ordinal",
-    "challenges_result",
-    "challenges_root",
-    "chunk_endorsements",
-    "chunk_headers_root",
-    "chunk_mask",
-    "chunk_receipts_root",
-    "chunk_tx_root",
-    "chunks_included",
-    "epoch_id",
-    "epoch_sync_data_hash",
-    "gas_price",
-    "hash",
-    "height",
-    "last_ds_final_block",
-    "last_final_block",
-    "latest_protocol_version",
-    "next_bp_hash",
-    "next_epoch_id",
-    "outcome_root",
-    "prev_hash",
-    "prev_height",
-    "prev_state_root",
-    "random_value",
-    "rent_paid",
-    "shard_split",
-    "signature",
-    "timestamp",
-    "timestamp_nanosec",
-    "total_supply",
-    "validator_proposals",
-    "validator_reward",
+/// The place of a member in a header
+type Destination = fn(&mut BlockHeaderView) -> Field<'_>;
+
+/// The members of a header by their names, and where each goes
+const MEMBERS: [(&str, Destination); 35] = [
+    ("approvals", |view| Field::Approvals(&mut view.approvals)),
+    ("block_body_hash", |view| Field::OptionalHash(&mut view.block_body_hash)),
+    ("block_merkle_root", |view| Field::Hash(&mut view.block_merkle_root)),
+    ("block_ordinal", |view| Field::OptionalNumber(&mut view.block_ordinal)),
+    ("challenges_result", |view| Field::Slashed(&mut view.challenges_result)),
+    ("challenges_root", |view| Field::OptionalHash(&mut view.challenges_root)),
+    ("chunk_endorsements", |view| Field::Endorsements(&mut view.chunk_endorsements)),
+    ("chunk_headers_root", |view| Field::Hash(&mut view.chunk_headers_root)),
+    ("chunk_mask", |view| Field::Mask(&mut view.chunk_mask)),
+    ("chunk_receipts_root", |view| Field::Hash(&mut view.chunk_receipts_root)),
+    ("chunk_tx_root", |view| Field::Hash(&mut view.chunk_tx_root)),
+    ("chunks_included", |view| Field::Number(&mut view.chunks_included)),
+    ("epoch_id", |view| Field::Hash(&mut view.epoch_id)),
+    ("epoch_sync_data_hash", |view| Field::OptionalHash(&mut view.epoch_sync_data_hash)),
+    ("gas_price", |view| Field::Balance(&mut view.gas_price)),
+    ("hash", |view| Field::Hash(&mut view.hash)),
+    ("height", |view| Field::Number(&mut view.height)),
+    ("last_ds_final_block", |view| Field::Hash(&mut view.last_ds_final_block)),
+    ("last_final_block", |view| Field::Hash(&mut view.last_final_block)),
+    ("latest_protocol_version", |view| Field::Version(&mut view.latest_protocol_version)),
+    ("next_bp_hash", |view| Field::Hash(&mut view.next_bp_hash)),
+    ("next_epoch_id", |view| Field::Hash(&mut view.next_epoch_id)),
+    ("outcome_root", |view| Field::Hash(&mut view.outcome_root)),
+    ("prev_hash", |view| Field::Hash(&mut view.prev_hash)),
+    ("prev_height", |view| Field::OptionalNumber(&mut view.prev_height)),
+    ("prev_state_root", |view| Field::Hash(&mut view.prev_state_root)),
+    ("random_value", |view| Field::Hash(&mut view.random_value)),
+    ("rent_paid", |_| Field::Skipped),
+    ("shard_split", |view| Field::ShardSplit(&mut view.shard_split)),
+    ("signature", |_| Field::Skipped),
+    // In nanoseconds as a number, which some messages have rounded.
+    ("timestamp", |_| Field::Skipped),
+    ("timestamp_nanosec", |view| Field::Balance(&mut view.timestamp_nanosec)),
+    ("total_supply", |view| Field::Balance(&mut view.total_supply)),
+    ("validator_proposals", |view| Field::Proposals(&mut view.validator_proposals)),
+    ("validator_reward", |_| Field::Skipped),
 ];
 
 /// The readable members of a header
@@ -149,7 +153,7 @@ impl BlockHeaderView {
         let mut is_first = true;
         while let Some(key) = reader.key(is_first)? {
             is_first = false;
-            let index = MEMBERS.iter().position(|name| *name == key);
+            let index = MEMBERS.iter().position(|(name, _)| *name == key);
             let twice = index
                 .filter(|index| found[*index])
                 .map(|_| reader.key_error(format_args!("duplicate field `{key}`")));
@@ -160,7 +164,8 @@ impl BlockHeaderView {
                 continue;
             };
             found[index] = true;
-            let (start, mut field) = (*reader, self.field(index));
+            let ((name, destination), start) = (MEMBERS[index], *reader);
+            let mut field = destination(self);
             let read = match twice {
                 Some(error) => Err(error),
                 None => field.read(reader),
@@ -171,58 +176,19 @@ impl BlockHeaderView {
                     return Err(malformed.unwrap_or(error));
                 }
                 if field.is_required() {
-                    unread.push(MEMBERS[index]);
+                    unread.push(name);
                 }
                 malformed.get_or_insert(error);
             }
         }
         let first_missing = unread.len();
-        for (index, name) in MEMBERS.iter().enumerate() {
-            if !found[index] && self.field(index).is_required() {
+        for (index, (name, destination)) in MEMBERS.into_iter().enumerate() {
+            if !found[index] && destination(self).is_required() {
                 unread.push(name);
             }
         }
         let missing = unread.get(first_missing).copied();
         Ok((malformed, missing))
-    }
-
-    /// Where the member of this index in [`MEMBERS`] goes
-    const fn field(&mut self, index: usize) -> Field<'_> {
-        match index {
-            0 => Field::Approvals(&mut self.approvals),
-            1 => Field::OptionalHash(&mut self.block_body_hash),
-            2 => Field::Hash(&mut self.block_merkle_root),
-            3 => Field::OptionalNumber(&mut self.block_ordinal),
-            4 => Field::Slashed(&mut self.challenges_result),
-            5 => Field::OptionalHash(&mut self.challenges_root),
-            6 => Field::Endorsements(&mut self.chunk_endorsements),
-            7 => Field::Hash(&mut self.chunk_headers_root),
-            8 => Field::Mask(&mut self.chunk_mask),
-            9 => Field::Hash(&mut self.chunk_receipts_root),
-            10 => Field::Hash(&mut self.chunk_tx_root),
-            11 => Field::Number(&mut self.chunks_included),
-            12 => Field::Hash(&mut self.epoch_id),
-            13 => Field::OptionalHash(&mut self.epoch_sync_data_hash),
-            14 => Field::Balance(&mut self.gas_price),
-            15 => Field::Hash(&mut self.hash),
-            16 => Field::Number(&mut self.height),
-            17 => Field::Hash(&mut self.last_ds_final_block),
-            18 => Field::Hash(&mut self.last_final_block),
-            19 => Field::Version(&mut self.latest_protocol_version),
-            20 => Field::Hash(&mut self.next_bp_hash),
-            21 => Field::Hash(&mut self.next_epoch_id),
-            22 => Field::Hash(&mut self.outcome_root),
-            23 => Field::Hash(&mut self.prev_hash),
-            24 => Field::OptionalNumber(&mut self.prev_height),
-            25 => Field::Hash(&mut self.prev_state_root),
-            26 => Field::Hash(&mut self.random_value),
-            28 => Field::ShardSplit(&mut self.shard_split),
-            31 => Field::Balance(&mut self.timestamp_nanosec),
-            32 => Field::Balance(&mut self.total_supply),
-            33 => Field::Proposals(&mut self.validator_proposals),
-            // Among them the time in nanoseconds, which some messages have rounded.
-            _ => Field::Skipped,
-        }
     }
 }
 

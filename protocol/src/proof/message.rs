@@ -207,12 +207,8 @@ pub(super) fn chunk_header(reader: &mut Reader<'_>) -> Result<FoundChunk, ReadEr
             2 => &mut header.outgoing_receipts_root,
             3 => &mut header.prev_state_root,
             4 => &mut header.tx_root,
-            _ => {
-                let number = unsigned(reader)?;
-                *if index == 5 { &mut header.height_included } else { &mut header.shard_id } =
-                    number;
-                return Ok::<_, ReadError>(());
-            }
+            5 => return unsigned(reader).map(|height| header.height_included = height),
+            _ => return unsigned(reader).map(|id| header.shard_id = id),
         };
         hash_into(reader, member)
     })?;
