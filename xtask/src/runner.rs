@@ -10,6 +10,7 @@ use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::clock;
@@ -46,7 +47,7 @@ pub(crate) struct JobResult {
     /// From the start of the run
     started: Duration,
     took: Duration,
-    /// Processor time of the program and of all that it started, if it says so
+    /// Processor time of the program and of all that it started and waited for
     processor: Duration,
     /// Unused processor time meanwhile
     idle: Duration,
@@ -69,12 +70,13 @@ const LAST_OUTPUT: Duration = Duration::from_secs(2);
 /// What a job's thread reports; the first number is the job's index
 enum Event {
     Line(usize, Vec<u8>),
-    End(usize, Result<(), String>),
+    /// With the processor time of the program
+    End(usize, Duration, Result<(), String>),
 }
 
 enum State {
     Waiting,
-    Running { started: Instant, idle: Duration, processor: Duration, tally: Tally },
+    Running { started: Instant, idle: Duration, tally: Tally },
     Ended,
 }
 
@@ -82,6 +84,7 @@ enum State {
 pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary {
     let (begin, idle_before) = (Instant::now(), clock::idle());
     let (sender, events) = mpsc::channel();
+    let counted = Arc::new(Mutex::new(clock::of_programs()));
     let mut printer = Printer::new(out, jobs.len());
     let mut states: Vec<State> = jobs.iter().map(|_| State::Waiting).collect();
     let mut results = Vec::new();
@@ -90,25 +93,21 @@ pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary 
             let job = &mut jobs[index];
             printer.start(index, &format!("\n== {}: {}\n", job.name, job.about));
             states[index] = State::running();
-            start(index, &mut job.command, sender.clone());
+            start(index, &mut job.command, &counted, sender.clone());
         }
         // One is running, and `sender` lives as long as this loop, so there is an event to come.
         let Ok(event) = events.recv() else { break };
         match event {
             Event::Line(index, line) => {
                 let text = String::from_utf8_lossy(&line);
-                if let State::Running { tally, processor, .. } = &mut states[index] {
-                    if let Some(time) = clock::read_report(&text) {
-                        *processor = time;
-                        continue;
-                    }
+                if let State::Running { tally, .. } = &mut states[index] {
                     tally.add(jobs[index].format, text.trim_end());
                 }
                 printer.line(index, &line);
             }
-            Event::End(index, result) => {
+            Event::End(index, processor, result) => {
                 let state = core::mem::replace(&mut states[index], State::Ended);
-                let State::Running { started, idle, processor, mut tally } = state else {
+                let State::Running { started, idle, mut tally } = state else {
                     continue;
                 };
                 let name = jobs[index].name.clone();
@@ -130,8 +129,8 @@ pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary 
 
 impl State {
     fn running() -> Self {
-        let (idle, processor) = (clock::idle(), Duration::ZERO);
-        Self::Running { started: Instant::now(), idle, processor, tally: Tally::default() }
+        let (started, idle) = (Instant::now(), clock::idle());
+        Self::Running { started, idle, tally: Tally::default() }
     }
 }
 
@@ -149,10 +148,15 @@ fn next(jobs: &[Job], states: &[State], slots: usize) -> Option<usize> {
 }
 
 /// Starts a program whose standard and error output come as lines, and whose end is reported
-fn start(index: usize, command: &mut Command, sender: Sender<Event>) {
-    let report = move |sender: &Sender<Event>, result| {
+fn start(
+    index: usize,
+    command: &mut Command,
+    counted: &Arc<Mutex<Duration>>,
+    sender: Sender<Event>,
+) {
+    let report = move |sender: &Sender<Event>, processor, result| {
         // The receiver lives until every job has reported its end.
-        let _ = sender.send(Event::End(index, result));
+        let _ = sender.send(Event::End(index, processor, result));
     };
     let spawned = std::io::pipe().and_then(|(output, input)| {
         let errors = input.try_clone()?;
@@ -162,7 +166,7 @@ fn start(index: usize, command: &mut Command, sender: Sender<Event>) {
     // The command keeps its ends of the pipe, and the output would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     match spawned {
-        Err(error) => report(&sender, Err(error.to_string())),
+        Err(error) => report(&sender, Duration::ZERO, Err(error.to_string())),
         Ok((output, child)) => {
             let (reading, read) = mpsc::channel::<()>();
             let lines = sender.clone();
@@ -174,11 +178,13 @@ fn start(index: usize, command: &mut Command, sender: Sender<Event>) {
                     let _ = lines.send(Event::Line(index, core::mem::take(&mut line)));
                 }
             });
+            let counted = Arc::clone(counted);
             std::thread::spawn(move || {
                 let result = wait(child);
+                let processor = count(&counted);
                 // Nothing is sent here; the channel closes when the output ends.
                 let _ = read.recv_timeout(LAST_OUTPUT);
-                report(&sender, result);
+                report(&sender, processor, result);
             });
         }
     }
@@ -190,6 +196,13 @@ fn wait(mut child: Child) -> Result<(), String> {
         Ok(status) => Err(format!("failed, {status}")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The processor time of the program that was just waited for: what was not counted before
+fn count(counted: &Mutex<Duration>) -> Duration {
+    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = core::mem::replace(&mut *counted, clock::of_programs());
+    counted.saturating_sub(before)
 }
 
 /// Prints one job after the other, the first of them while it runs
@@ -393,12 +406,20 @@ mod tests {
     }
 
     #[test]
+    fn the_processor_time_of_a_job_is_counted() {
+        let script = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+        let (_, summary) = run_all(vec![job("one", script)], 1);
+        let processor = summary.jobs[0].processor;
+        assert_eq!(processor == Duration::ZERO, !cfg!(target_os = "linux"));
+    }
+
+    #[test]
     fn the_table_has_the_minutes_of_every_job_and_their_sum() {
-        let script = format!("echo '{}'", clock::report_of(Duration::from_secs(75)));
-        let (text, mut summary) = run_all(vec![job("lints", &script)], 1);
+        let (text, mut summary) = run_all(vec![job("lints", "")], 1);
         assert_eq!(text, "\n== lints: a test\n");
         let result = &mut summary.jobs[0];
         (result.started, result.took) = (Duration::from_secs(60), Duration::from_secs(90));
+        result.processor = Duration::from_secs(75);
         (result.idle, summary.idle) = (Duration::from_secs(30), Duration::from_secs(120));
         let text = summary.text();
         assert!(text.contains("\nlints       1.0       1.5       1.2       0.5\n"), "{text}");

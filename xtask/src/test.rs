@@ -14,7 +14,7 @@ use crate::shell::{self, cargo, run as run_command};
 use crate::tally::Format;
 use crate::toolchain::{Toolchain, Wanted};
 use crate::workspace::{WORKSPACE, development};
-use crate::{changes, clock, configurations, generate, npm, programs, setup, text, verify};
+use crate::{changes, configurations, generate, npm, programs, setup, text, verify};
 
 /// One step
 struct Step {
@@ -84,18 +84,16 @@ pub(crate) fn print_due(base: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one step in this process, and reports the processor time that it took
+/// Runs one step in this process
 pub(crate) fn run_step(name: &str) -> Result<(), String> {
     let step = STEPS.iter().find(|step| step.name == name);
-    let result = match step {
+    match step {
         _ if name == "setup" => setup::run(&PARTS),
         Some(step) => (step.check)(),
         None => crate::check::run_step(name)
             .or_else(|| verify::run_step(name))
             .unwrap_or_else(|| Err(format!("no step is called `{name}`"))),
-    };
-    println!("{}", clock::report_of(clock::used()));
-    result
+    }
 }
 
 /// The jobs of these steps, and before them one that installs what they need
