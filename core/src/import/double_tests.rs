@@ -27,6 +27,8 @@ enum Has {
     /// The transaction without an outcome
     NoOutcome,
     Rejection,
+    /// The refusal, beside the execution of the receipt of this number
+    RejectionBeside(u64),
     /// The execution, which makes the receipt of this number
     Execution(u64),
     /// Two executions in one chunk, which make the receipts of these numbers
@@ -102,6 +104,10 @@ fn message(height: u64, fork: u64, prev: (u64, u64), last_final: u64, has: Has) 
         Has::Nothing => {}
         Has::NoOutcome => include(&mut builder, None),
         Has::Rejection => include(&mut builder, Some(refused(own))),
+        Has::RejectionBeside(number) => {
+            include(&mut builder, Some(refused(own)));
+            execute(&mut builder, number, "");
+        }
         Has::Execution(number) => include(&mut builder, Some(executed(own, number))),
         Has::Executions(one, other) => {
             include(&mut builder, Some(executed(own, one)));
@@ -173,6 +179,17 @@ fn the_first_execution_is_stored() {
     ] {
         let storage = imported(blocks, Retention::Everything);
         assert_eq!(stored(&storage), Some(expected), "{blocks:?}");
+    }
+}
+
+#[test]
+fn a_block_lists_the_transactions_that_have_used_their_nonce() {
+    for (has, expected) in [(Has::NoOutcome, 0), (Has::Rejection, 0), (Has::Execution(1), 1)] {
+        let message = message(1, 0, (0, 0), 0, has);
+        let mut query = BlockImport::new(&message, ImportSettings::default()).unwrap();
+        let (_, summary) = run(&mut query, &MemoryStorage::new()).unwrap();
+        let [joined] = &summary.chain_update.joined[..] else { panic!("{summary:?}") };
+        assert_eq!(joined.transactions.len(), expected, "{has:?}");
     }
 }
 
@@ -249,7 +266,7 @@ fn a_fork_that_takes_both_inclusions_takes_their_rows() {
 #[test]
 fn retention_removes_the_inclusion_of_its_own_block() {
     let mut blocks = [Has::Nothing; 12];
-    (blocks[1], blocks[3]) = (Has::Rejection, Has::Execution(1));
+    (blocks[1], blocks[3]) = (Has::RejectionBeside(2), Has::Execution(1));
     for (height, expected) in
         [(6, Some((FinalStatus::Started, 4))), (8, Some((FinalStatus::Started, 4))), (9, None)]
     {
