@@ -18,7 +18,7 @@ use crate::import::{ChainUpdate, JoinedBlock};
 use crate::primitives::{BlockHeight, CryptoHash, Nonce};
 use crate::storage::rows::{
     BlockPoint, BlockProof, BlockRecord, ChainRecord, ConfigIndex, ConfigOrigin, ConfigRecord,
-    EpochStart, TransactionRecord,
+    EpochStart, TransactionRecord, encode_block_hash,
 };
 use crate::storage::{Batch, Key, MemoryStorage, Row, Storage as _, Table};
 use crate::transaction::SignedTransaction;
@@ -167,6 +167,34 @@ fn a_used_nonce_is_news_once_and_ends_the_wait_from_its_block_on() {
     validity.set_included();
     assert!(!validity.set_used(used(nonce, 70)));
     assert_eq!(validity.wakes_on(), WakesOn::Nothing);
+}
+
+#[test]
+fn an_answered_call_of_a_batch_that_waits_wakes_on_nothing() {
+    let signed = signed();
+    let included = body(&signed).replace("FINAL", "INCLUDED");
+    let unknown = CryptoHash::new([9; 32]);
+    let other = format!(
+        r#"{{"method":"tx","params":{{"tx_hash":"{unknown}","sender_account_id":"a.near","wait_until":"INCLUDED"}}}}"#
+    );
+    let (engine, mut storage) = (Engine::default(), storage(&signed, 60, Some(50), Some(1000)));
+    let request = engine.parse(format!("[{included},{other}]").as_bytes(), None);
+    let RequestState::Pending(pending) = engine.respond(request, &storage) else {
+        panic!("both calls wait")
+    };
+    let mut request = pending.into_parts(0).0;
+    assert_eq!(request.validities_mut().count(), 1);
+
+    let mut batch = Batch::new();
+    let transaction = TransactionRecord { height: 55, signer_is_receiver: false, fragment: b"{}" };
+    batch.put(Key::hash(Table::Transactions, signed.hash()), transaction.encode());
+    let block = encode_block_hash(Table::Heights, &CryptoHash::digest(b"block"));
+    batch.put(Key::number(Table::Heights, 55), block);
+    storage.commit(batch).unwrap();
+    let RequestState::Pending(pending) = request.into_query(None, None).run(&storage) else {
+        panic!("the other call waits")
+    };
+    assert_eq!(pending.into_parts(0).0.validities_mut().count(), 0);
 }
 
 /// A map with one wait, and the updates that it is handed
