@@ -262,14 +262,14 @@ fn ten_runs_of_the_kit_have_the_verdicts_of_the_table() {
 }
 
 #[test]
-#[ignore = "an hour with those of all languages: `cargo xtask verify conformance`"]
+#[ignore = "100 minutes with those of all languages: `cargo xtask verify conformance`"]
 fn a_hundred_runs_have_the_verdicts_of_the_table() {
     // A thousand under three isolations.
     compare(100, 10, 334);
 }
 
 #[test]
-#[ignore = "an hour with those of all languages: `cargo xtask verify conformance`"]
+#[ignore = "100 minutes with those of all languages: `cargo xtask verify conformance`"]
 fn a_hundred_runs_on_one_processor_have_the_verdicts_of_the_table() {
     let program = std::env::current_exe().expect("the path of this program");
     let name = "broken_storages::only_broken_storages_a_hundred_times";
@@ -285,7 +285,7 @@ fn only_broken_storages_a_hundred_times() {
 }
 
 #[test]
-#[ignore = "an hour with those of all languages: `cargo xtask verify conformance`"]
+#[ignore = "100 minutes with those of all languages: `cargo xtask verify conformance`"]
 fn a_hundred_runs_in_javascript_have_the_verdicts_of_the_table() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/js");
     assert!(package.join("dist").is_dir(), "`cargo xtask test wasm` builds the package");

@@ -148,7 +148,7 @@ const CHECKS: &[Check] = &[
     check("mutants", Release, 120, "mutants", "",
         "150 changes of the engine at random, of which the tests notice at least 96 %",
         Function(|| mutants::run(&[]))),
-    check("conformance", Release, 60, "npm c", "",
+    check("conformance", Release, 100, "npm c", "",
         "a hundred runs of the conformance kit on each broken storage, a thousand on correct ones",
         Tests("--test engine --test capi -- --ignored --nocapture --test-threads 1 broken_storages::a_hundred_runs")),
     check("power-loss", Release, 10, "tools", "",

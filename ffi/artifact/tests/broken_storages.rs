@@ -51,14 +51,14 @@ fn ten_runs_of_the_check_have_the_verdicts_of_the_table() {
 }
 
 #[test]
-#[ignore = "an hour with those of all languages: `cargo xtask verify conformance`"]
+#[ignore = "100 minutes with those of all languages: `cargo xtask verify conformance`"]
 fn a_hundred_runs_have_the_verdicts_of_the_table() {
     // A thousand under three isolations.
     compare([100, 10, 334], None);
 }
 
 #[test]
-#[ignore = "an hour with those of all languages: `cargo xtask verify conformance`"]
+#[ignore = "100 minutes with those of all languages: `cargo xtask verify conformance`"]
 fn a_hundred_runs_on_one_processor_have_the_verdicts_of_the_table() {
     compare([100, 1, 10], Some("0"));
 }
