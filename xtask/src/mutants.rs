@@ -36,7 +36,8 @@ const STAGES: [(&str, &str, &str); 3] = [
          --skip verifier --skip watch_tests",
     ),
     ("unit", "--all-features", "--lib"),
-    // With no test by its name: the unchanged tree is tried with the tests of the changed packages.
+    // Not `--test engine`: it also applies to the unchanged tree, whose tests are those of the
+    // changed packages.
     ("integration", "--test-package milepost-tests", "--tests"),
 ];
 
