@@ -73,8 +73,10 @@ pub(crate) fn configs() -> TempDir {
 pub(crate) fn shared() -> &'static Path {
     static SHARED: OnceLock<PathBuf> = OnceLock::new();
     SHARED.get_or_init(|| {
-        // In the target directory, because nothing removes it.
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blocks");
+        // In the target directory, because nothing removes it. Each test program has its own, since
+        // two of them run side by side.
+        let name = concat!(env!("CARGO_CRATE_NAME"), "-blocks");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         // An earlier run may have left blocks of another chain.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a directory");
