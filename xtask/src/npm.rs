@@ -76,12 +76,18 @@ pub(crate) fn build_for_page() -> Result<(), String> {
     run(node().arg("tools/optimize.js").args(files))
 }
 
+/// Builds the package from modules of the development build
+pub(crate) fn build_for_tests() -> Result<(), String> {
+    build_programs(&["generate-npm"])?;
+    Build::Development.modules(&MODULES)?;
+    run(node().arg("build.js").env("MILEPOST_UNOPTIMIZED", "1"))
+}
+
 /// Builds the package from modules of the development build, and runs its tests
 pub(crate) fn test() -> Result<(), String> {
     let programs = test_programs()?;
-    Build::Development.modules(&MODULES)?;
+    build_for_tests()?;
     Build::Development.modules(&[PANIC])?;
-    run(node().arg("build.js").env("MILEPOST_UNOPTIMIZED", "1"))?;
     run_tests(programs, |name| !OF_PUBLISHED.contains(&name) && name != OF_BUNDLES)
 }
 

@@ -150,7 +150,7 @@ const CHECKS: &[Check] = &[
         Function(|| mutants::run(&[]))),
     check("conformance", Release, 100, "npm c", "",
         "a hundred runs of the conformance kit on each broken storage, a thousand on correct ones",
-        Tests("--test engine --test capi -- --ignored --nocapture --test-threads 1 broken_storages::a_hundred_runs")),
+        Function(conformance)),
     check("power-loss", Release, 10, "tools", "",
         "cuts the power under a store and its archive, and fails calls",
         Program("-p milepost-testing --bin milepost-power-loss")),
@@ -223,6 +223,14 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode, String> {
 
 /// Checks whose tests run in Node.js
 const FORMATS_OF_NODE: [&str; 4] = ["npm", "bundles", "page", "clients"];
+
+/// Runs the conformance kit in all languages; in JavaScript, it is that of the package, built first
+fn conformance() -> Result<(), String> {
+    npm::build_for_tests()?;
+    let options = "--ignored --nocapture --test-threads 1";
+    let tests = format!("--test engine --test capi -- {options} broken_storages::a_hundred_runs");
+    run_tests(&[], &tests)
+}
 
 /// Runs one check in this process, if there is one of this name
 pub(crate) fn run_step(name: &str) -> Option<Result<(), String>> {
