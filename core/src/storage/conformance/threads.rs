@@ -42,9 +42,9 @@ struct Phase {
 /// optimisation: a reader on another processor finds that within some ten commits, one on the same
 /// processor within some fifty.
 const PHASES: [Phase; 3] = [
-    Phase { first_row: 0, other_rows: 0, changes_seen: 150, steps: 10_000, max_commits: 30_000 },
-    Phase { first_row: 1 << 18, other_rows: 0, changes_seen: 40, steps: 1_000, max_commits: 1_500 },
-    Phase { first_row: 0, other_rows: 4_000, changes_seen: 60, steps: 0, max_commits: 300 },
+    Phase { first_row: 0, other_rows: 0, changes_seen: 100, steps: 10_000, max_commits: 30_000 },
+    Phase { first_row: 1 << 18, other_rows: 0, changes_seen: 30, steps: 1_000, max_commits: 1_500 },
+    Phase { first_row: 0, other_rows: 4_000, changes_seen: 40, steps: 0, max_commits: 300 },
 ];
 
 /// Number of walks without a commit after which the reader takes the writer for missing
