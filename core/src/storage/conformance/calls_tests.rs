@@ -177,16 +177,17 @@ fn a_writer_commits_until_the_reader_has_seen_enough() {
     progress.reader_has_begun.store(true, SeqCst);
     let mut storage = Read(MemoryStorage::new(), &progress, 0);
     threads::write(&mut storage, &progress).unwrap();
-    // With ten walks per commit: 10,000 / 11 and 1,000 / 11 steps, then 40 changes
-    assert_eq!(storage.2, 910 + 91 + 40);
+    // With ten walks per commit: 40 changes, then 10,000 / 11 and 1,000 / 11 steps; and one commit
+    // that removes rows after each
+    assert_eq!(storage.2, 41 + 911 + 92);
     let generation = ChainRecord::decode(storage.0.get(&ChainRecord::key()).unwrap().as_deref());
     assert_eq!(generation.unwrap().generation, 1_041);
     assert!(progress.writer_has_ended.load(SeqCst));
-    // A commit of each phase, if the reader has ended
+    // A commit of each phase and one that removes rows, if the reader has ended
     progress.reader_has_ended.store(true, SeqCst);
     let mut storage = Read(MemoryStorage::new(), &progress, 0);
     threads::write(&mut storage, &progress).unwrap();
-    assert_eq!(storage.2, 3);
+    assert_eq!(storage.2, 6);
 }
 
 /// The rows after these commits
