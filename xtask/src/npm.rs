@@ -106,7 +106,7 @@ pub(crate) fn test_bundles() -> Result<(), String> {
 
 /// Builds the server, and the feed with faults that tests follow; the variables that name them
 pub(crate) fn test_programs() -> Result<[(&'static str, PathBuf); 2], String> {
-    let programs = build_programs(&["milepost", "milepost-feed-server", "generate-npm"])?;
+    let programs = build_programs(&["milepost", "milepost-feed-server"])?;
     let feed_server = programs.join("milepost-feed-server");
     Ok([(SERVER_PROGRAM, programs.join("milepost")), ("FEED_SERVER_PROGRAM", feed_server)])
 }
