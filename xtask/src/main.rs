@@ -26,6 +26,7 @@ mod page;
 mod platforms;
 mod programs;
 mod runner;
+mod rustdoc;
 mod setup;
 mod shell;
 mod supply;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = |result: Result<(), String>| result.map(|()| ExitCode::SUCCESS);
     let result = match words.as_slice() {
+        arguments if rustdoc::is_called() => rustdoc::run(arguments),
         ["check", rest @ ..] => check::run(rest),
         ["test", rest @ ..] => test::run(rest),
         ["verify", rest @ ..] => verify::run(rest),

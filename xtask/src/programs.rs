@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 use crate::runner::{self, Job};
+use crate::rustdoc;
 use crate::shell::output;
 use crate::workspace::{SERVER_PROGRAM, WORKSPACE, development, programs_folder};
 
@@ -29,14 +30,15 @@ struct Program {
     folder: PathBuf,
 }
 
-/// Runs all test programs and the documentation's examples
+/// Runs all test programs and the documentation's examples, and writes its pages
 ///
 /// # Errors
 ///
 /// When a program fails.
 pub(crate) fn run_all() -> Result<(), String> {
-    let examples = development(&format!("test {WORKSPACE} --doc --no-fail-fast"));
-    let mut jobs = vec![Job::new("examples", "the examples of the documentation", examples)];
+    let mut examples = development(&format!("test {WORKSPACE} --doc --no-fail-fast"));
+    rustdoc::prepare(&mut examples)?;
+    let mut jobs = vec![Job::new("examples", "the documentation, and its examples", examples)];
     jobs.extend(jobs_of(&programs()?)?);
     run(jobs)
 }

@@ -13,7 +13,6 @@ use crate::runner::{self, Job};
 use crate::shell::{self, cargo, run as run_command};
 use crate::tally::Format;
 use crate::toolchain::{Toolchain, Wanted};
-use crate::workspace::{WORKSPACE, development};
 use crate::{changes, configurations, generate, npm, programs, setup, text, verify};
 
 /// One step
@@ -34,16 +33,15 @@ const NO_STD: &str = "wasm32v1-none";
 /// All steps, in the order in which they start
 ///
 /// Steps that build into one directory would wait for each other, except that tests only run.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 8] = [
     step("generated", "files that are made from sources, by a hash", &[], generate::check),
     step("build", "everything is compiled once, with lints", &[], build),
     step("text", "spelling, and the layout of all files", &[], text::check),
     step("no_std", "the engine without std, and with each feature by itself", &[], no_std),
-    step("tests", "all tests and the examples of the documentation", &["build"], programs::run_all),
+    step("tests", "all tests, and the documentation", &["build"], programs::run_all),
     step("wasm", "the npm package in Node.js", &["build"], npm::test),
     step("address", "programs in C under AddressSanitizer", &["build"], address),
-    step("docs", "the documentation, with warnings as errors", &["build", "wasm"], docs),
-    step("lints", "warnings of the compilation, as errors", &["tests", "docs"], lints),
+    step("lints", "warnings of the compilation, as errors", &["tests", "wasm"], lints),
 ];
 
 const fn step(
@@ -143,14 +141,6 @@ fn lints() -> Result<(), String> {
         count += output.lines().filter(|line| line.starts_with("warning")).count();
     }
     if count == 0 { Ok(()) } else { Err(format!("{count} warnings")) }
-}
-
-fn docs() -> Result<(), String> {
-    // The server's program and the engine's library have one name and would be written to one
-    // place, and the library for C is documented by its header.
-    let docs = "doc --no-deps --keep-going --lib --exclude milepost-capi";
-    let mut docs = development(&format!("{docs} {WORKSPACE}"));
-    run_command(docs.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Checks the engine for a target without `std`: with no feature, each by itself, and the default
