@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 
 /// Measures requests over HTTP
 pub(crate) fn run_http() -> Result<(), String> {
-    run_command(&mut cargo("build --release -p milepost-server -p milepost-node-benches"))?;
+    let servers = "-p milepost-server -F milepost-server/jemalloc -p milepost-node-benches";
+    run_command(&mut cargo(&format!("build --release {servers}")))?;
     let peer = "build --release -p milepost-node-interop --features jemalloc";
     run_command(&mut interop_cargo(peer)?)?;
     http_bench("measure", "release")

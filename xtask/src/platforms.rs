@@ -73,7 +73,8 @@ fn miri() -> Result<(), String> {
 ///
 /// When it does not build.
 pub(crate) fn static_server() -> Result<PathBuf, String> {
-    run_command(&mut cross_cargo(STATIC, "build --release --locked -p milepost-server"))?;
+    let build = "build --release --locked -p milepost-server -F jemalloc";
+    run_command(&mut cross_cargo(STATIC, build))?;
     Ok(target()?.join(STATIC).join("release/milepost"))
 }
 

@@ -16,7 +16,7 @@ use crate::toolchain::{Toolchain, Wanted};
 /// installer has
 #[rustfmt::skip]
 const PARTS: [(&str, &str); 21] = [
-    ("server", "make"),
+    ("allocator", "make"),
     ("lints", "rust:lints"),
     ("no_std", "target:wasm32v1-none"),
     ("sources", "rust:sources"),

@@ -25,7 +25,7 @@ struct Step {
 }
 
 /// What of `setup` the steps need
-const PARTS: [&str; 7] = ["server", "lints", "text", "no_std", "npm", "c", "tools"];
+const PARTS: [&str; 6] = ["lints", "text", "no_std", "npm", "c", "tools"];
 
 /// A target without an operating system and without `std`
 const NO_STD: &str = "wasm32v1-none";

@@ -11,7 +11,7 @@ use milepost_tests::sources::root;
 
 /// The released builds: the server and the library for C
 const RELEASED: [&[&str]; 2] =
-    [&["--package=milepost-server", "--features=cassandra"], &["--package=milepost-capi"]];
+    [&["--package=milepost-server", "--features=cassandra,jemalloc"], &["--package=milepost-capi"]];
 
 /// The build of the tests: everything
 const TESTED: [&str; 2] = ["--workspace", "--features=milepost-server/cassandra"];

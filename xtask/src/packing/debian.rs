@@ -68,7 +68,7 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and the package, and returns the package's path
 fn build() -> Result<PathBuf, String> {
-    run(&mut cargo("build --release --locked -p milepost-server"))?;
+    run(&mut cargo("build --release --locked -p milepost-server -F jemalloc"))?;
     let directory = empty_directory("debian")?;
     let tree = directory.join("tree");
     let program = tree.join("usr/bin/milepost");
