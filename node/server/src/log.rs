@@ -14,8 +14,10 @@ use std::panic;
 use tracing::error;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::with_default;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{fmt, registry};
 
 /// What is written to standard error, in directives of `tracing`
 #[derive(Clone, Debug)]
@@ -26,13 +28,13 @@ impl LogFilter {
     ///
     /// A library logs nothing unless a directive names it. Some write a line for each connection of
     /// a client, and others repeat each second what the feed or the archive logs once.
-    fn filter(&self) -> Result<EnvFilter, ParseError> {
+    fn filter(&self) -> Result<Targets, ParseError> {
         let directives = self.0.split(',').filter(|directive| !directive.is_empty());
         let of_targets = directives.map(|directive| match directive.parse::<LevelFilter>() {
             Ok(level) => format!("{OWN_CRATES}={level}"),
             Err(_) => directive.to_owned(),
         });
-        EnvFilter::builder().parse(of_targets.collect::<Vec<_>>().join(","))
+        of_targets.collect::<Vec<_>>().join(",").parse()
     }
 }
 
@@ -69,14 +71,16 @@ pub(crate) fn is_json() -> bool {
 pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
     // It was parsed before.
     let filter = filter.filter().unwrap_or_default();
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let lines = fmt::layer().with_writer(io::stderr);
     match format {
         LogFormat::Text => {
-            subscriber.with_ansi(io::stderr().is_terminal()).with_target(false).init();
+            let lines = lines.with_ansi(io::stderr().is_terminal()).with_target(false);
+            registry().with(filter).with(lines).init();
         }
         LogFormat::Json => {
             IS_JSON.store(true, Ordering::Relaxed);
-            subscriber.json().flatten_event(true).with_span_list(false).init();
+            let lines = lines.json().flatten_event(true).with_span_list(false);
+            registry().with(filter).with(lines).init();
         }
     }
     panic::set_hook(Box::new(|panic| {
@@ -91,7 +95,7 @@ pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
 /// Prints the error that a command ends with on standard error, whatever is logged
 pub(crate) fn print_error(text: &str) {
     if is_json() {
-        let all = tracing_subscriber::fmt().with_writer(io::stderr).json().flatten_event(true);
+        let all = fmt().with_writer(io::stderr).json().flatten_event(true);
         with_default(all.finish(), || error!("{text}"));
     } else {
         eprintln!("milepost: {text}");
@@ -116,8 +120,6 @@ pub(crate) fn print_line(line: impl core::fmt::Display) {
 #[cfg(test)]
 mod tests {
     use tracing::{Level, enabled};
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::registry;
 
     use super::*;
 

@@ -41,8 +41,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("libc", "extra_traits", "implementations of `Debug`"),
     ("hyper-util", "service", "for the benches of HTTP"),
     ("tower", "make", "for axum, in the examples"),
-    ("regex-automata", "meta nfa-pikevm", "more kinds of patterns, for criterion"),
     ("zerocopy", "derive zerocopy-derive", "a macro"),
+    ("tracing-subscriber", "env-filter matchers once_cell tracing", "another filter, for loom"),
 ];
 
 /// Features by crate and version
