@@ -169,9 +169,9 @@ pub(crate) struct CommonArgs {
     pub(crate) settings: Option<PathBuf>,
     /// Messages that are logged to standard error
     ///
-    /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives of the Rust crate
-    /// `tracing`, such as `info,milepost_feeds=debug`. A level alone is that of this program; a
-    /// library is logged if a directive names it, such as `info,h2=debug`.
+    /// A level (`error`, `warn`, `info`, `debug`, `trace`, `off`), and levels of modules, such as
+    /// `info,milepost_feeds=debug`. A level alone is that of this program; a library is logged if a
+    /// directive names it, such as `info,h2=debug`.
     #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
     pub(crate) log: LogFilter,
     /// Format of the log

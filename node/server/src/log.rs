@@ -14,36 +14,44 @@ use std::panic;
 use tracing::error;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::with_default;
-use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{fmt, registry};
 
-/// What is written to standard error, in directives of `tracing`
+/// What is written to standard error: levels by target, which is the path of a module
+///
+/// A level alone is that of our own crates, whose names all begin alike. A library logs nothing
+/// unless a directive names it. Some write a line for each connection of a client, and others
+/// repeat each second what the feed or the archive logs once.
 #[derive(Clone, Debug)]
-pub(crate) struct LogFilter(String);
-
-impl LogFilter {
-    /// The filter: a level alone is that of our own crates, whose names all begin alike
-    ///
-    /// A library logs nothing unless a directive names it. Some write a line for each connection of
-    /// a client, and others repeat each second what the feed or the archive logs once.
-    fn filter(&self) -> Result<Targets, ParseError> {
-        let directives = self.0.split(',').filter(|directive| !directive.is_empty());
-        let of_targets = directives.map(|directive| match directive.parse::<LevelFilter>() {
-            Ok(level) => format!("{OWN_CRATES}={level}"),
-            Err(_) => directive.to_owned(),
-        });
-        of_targets.collect::<Vec<_>>().join(",").parse()
-    }
-}
+pub(crate) struct LogFilter(Targets);
 
 impl FromStr for LogFilter {
-    type Err = ParseError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let filter = Self(text.to_owned());
-        filter.filter().map(|_| filter)
+        let mut targets = Targets::new();
+        let directives = text.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+        for directive in directives {
+            let (target, level) = match (directive.parse(), directive.split_once('=')) {
+                (Ok(level), _) => (OWN_CRATES, level),
+                (Err(_), None) => (directive, LevelFilter::TRACE),
+                (Err(_), Some((target, level))) => {
+                    let failed = |error| format!("`{directive}`: {error}");
+                    (target, level.parse::<LevelFilter>().map_err(failed)?)
+                }
+            };
+            let is_in_paths = |byte: u8| byte.is_ascii_alphanumeric() || b"_:-.".contains(&byte);
+            if target.is_empty() || !target.bytes().all(is_in_paths) {
+                return Err(format!("`{directive}`: expected a level, or the path of a module"));
+            }
+            targets = targets.with_target(target, level);
+        }
+        if targets == Targets::new() {
+            return Err("there is neither a level nor the path of a module".to_owned());
+        }
+        Ok(Self(targets))
     }
 }
 
@@ -69,8 +77,7 @@ pub(crate) fn is_json() -> bool {
 
 /// Starts logging to standard error
 pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
-    // It was parsed before.
-    let filter = filter.filter().unwrap_or_default();
+    let filter = filter.0.clone();
     let lines = fmt::layer().with_writer(io::stderr);
     match format {
         LogFormat::Text => {
@@ -134,8 +141,10 @@ mod tests {
             ("info,h2=warn", [true, false, true]),
             ("milepost_feeds=debug", [false, true, false]),
             ("off,h2", [false, false, true]),
+            (" info , h2=warn,", [true, false, true]),
+            ("info,milepost_server::serve=off", [false, false, false]),
         ] {
-            let filter = directives.parse::<LogFilter>().unwrap().filter().unwrap();
+            let LogFilter(filter) = directives.parse().unwrap();
             with_default(registry().with(filter), || {
                 let is_logged = [
                     enabled!(target: "milepost_server::serve", Level::INFO),
@@ -145,7 +154,24 @@ mod tests {
                 assert_eq!(is_logged, expected, "{directives}");
             });
         }
-        assert!("info,h2=loud".parse::<LogFilter>().is_err());
+    }
+
+    #[test]
+    fn directives_that_would_have_no_effect_are_refused() {
+        for (directives, expected) in [
+            ("info,h2=loud", "`h2=loud`: error parsing level filter"),
+            ("info,h2=debug=info", "`h2=debug=info`: error parsing level filter"),
+            ("info;h2=warn", "`info;h2=warn`: expected a level, or the path of a module"),
+            (
+                "warn,[request]=trace",
+                "`[request]=trace`: expected a level, or the path of a module",
+            ),
+            ("=info", "`=info`: expected a level, or the path of a module"),
+            (" ,", "there is neither a level nor the path of a module"),
+        ] {
+            let error = directives.parse::<LogFilter>().unwrap_err();
+            assert!(error.starts_with(expected), "{directives}: {error}");
+        }
     }
 
     #[test]
