@@ -53,15 +53,24 @@ impl RpcClient {
     ///
     /// # Errors
     ///
-    /// Why there is no response. One attempt is made.
+    /// Why there is no response. Two attempts are made if a connection closes before the head of
+    /// the response, one otherwise.
     pub async fn post(&self, json: Bytes, headers: HeaderMap) -> Result<RpcResponse, SourceError> {
         let mut request = self.http.post(self.address.clone()).headers(headers);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.header().clone());
         }
         let request = request.header(CONTENT_TYPE, "application/json").body(json);
-        let response = request.send().await.map_err(|error| http_error(&error))?;
-        Ok(RpcResponse { response })
+        let again = request.try_clone();
+        let response = match (request.send().await, again) {
+            // A node may close a kept connection while the request is on its way. A second attempt
+            // is safe, because no method changes the chain twice (RFC 9110, section 9.2.2).
+            (Err(error), Some(again)) if !error.is_timeout() && !error.is_connect() => {
+                again.send().await
+            }
+            (response, _) => response,
+        };
+        Ok(RpcResponse { response: response.map_err(|error| http_error(&error))? })
     }
 }
 

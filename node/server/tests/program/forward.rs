@@ -243,6 +243,26 @@ fn faults_of_the_upstream_are_a_clear_error() {
 }
 
 #[test]
+fn a_request_is_sent_again_if_the_upstream_closes_a_kept_connection() {
+    let calls = AtomicUsize::new(0);
+    let upstream = Upstream::start(move |call| {
+        match call["method"] == "health" && !matches!(calls.fetch_add(1, SeqCst), 0 | 2) {
+            true => Scripted::Raw(String::new()),
+            false => Scripted::Result(Value::Null),
+        }
+    });
+    let server = forward(&[&upstream.url()], &[]);
+    for expected in [1, 3] {
+        let response = server.post("/", &request("health", &json!([])));
+        assert_eq!(response.text(), r#"{"jsonrpc":"2.0","result":null,"id":"t"}"#);
+        assert_eq!(upstream.calls("health").len(), expected);
+    }
+    // The connection of the last response is kept, and the new one closes as well.
+    assert_eq!(server.post("/", &request("health", &json!([]))).status, 503);
+    assert_eq!(upstream.calls("health").len(), 5);
+}
+
+#[test]
 fn a_slow_upstream_is_given_up() {
     let upstream = Upstream::start(|_| Scripted::Silence);
     let server = forward(&[&upstream.url()], &["--max-wait", "100ms"]);
