@@ -60,10 +60,8 @@ mod websocket;
 mod websocket_tests;
 
 use alloc::sync::Arc;
-use core::future::{Future as _, poll_fn};
 use core::mem;
 use core::pin::pin;
-use core::task::Poll;
 use core::time::Duration;
 use std::io;
 
@@ -99,12 +97,6 @@ use timeout_stream::TimeoutStream;
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
 /// which common proxies close theirs, so that the server never closes while a proxy sends
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-/// Connections that are accepted and have not had their first turn: further ones wait in the queue
-/// of the kernel
-///
-/// Otherwise thousands that are opened in a second would all be before the requests of other
-/// connections. This is a quarter of the 256 tasks that the queue of a thread takes.
-const MAX_FIRST_TURNS: usize = 64;
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Maximum size of the head of an HTTP/1 request, 431 beyond it: hyper's default is 408 KiB, which
@@ -169,25 +161,17 @@ pub(crate) async fn serve(
         documents,
     });
     let connections = GracefulShutdown::new();
-    let first_turns = Arc::new(Semaphore::new(MAX_FIRST_TURNS));
     let read_turns = ReadTurns::new();
     let builder = builder();
-    let start = |stream, client: Arc<Client>, first_turn| {
-        let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone()));
+    let start = |stream, client: Arc<Client>| {
+        let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone(), client.network()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| respond::respond(&context, request, &client))
         });
         let connection = connections.watch(connection.into_owned());
         tokio::spawn(async move {
-            let mut connection = pin!(connection);
-            let first = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context))).await;
-            drop(first_turn);
-            let ended = match first {
-                Poll::Ready(ended) => ended,
-                Poll::Pending => connection.await,
-            };
-            if let Err(error) = ended {
+            if let Err(error) = connection.await {
                 debug!("connection ended: {error}");
             }
             drop(client);
@@ -200,14 +184,13 @@ pub(crate) async fn serve(
     let mut accept_end = pin!(accept_end);
     let mut last_failure = None;
     loop {
-        // The semaphores are never closed.
         let accepted = async {
-            // The permits come first: without them, clients wait in the accept queue of the kernel.
+            // The permit comes first: without it, clients wait in the accept queue of the kernel.
+            // The semaphore is never closed.
             let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
-            let first_turn = Arc::clone(&first_turns).acquire_owned().await.ok();
-            (permit, first_turn, listener.accept().await)
+            (permit, listener.accept().await)
         };
-        let (permit, first_turn, accepted) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             biased;
             () = accept_end.as_mut() => break,
             accepted = accepted => accepted,
@@ -217,7 +200,7 @@ pub(crate) async fn serve(
                 // Held by what the connection is upgraded to, too.
                 let open = &queries.chain.metrics.connections;
                 let client = Client::new(address, permit, &context.memory, open);
-                start(stream, Arc::new(client), first_turn);
+                start(stream, Arc::new(client));
             }
             Err(error) => handle_accept_error(&error, &mut last_failure).await,
         }

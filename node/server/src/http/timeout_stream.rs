@@ -5,6 +5,7 @@
 //! pending.
 
 use core::future::Future as _;
+use core::net::IpAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -33,6 +34,7 @@ const REFILL: Duration = Duration::from_secs(1);
 /// A socket that fails when its client is too slow
 pub(super) struct TimeoutStream<S> {
     stream: S,
+    client: IpAddr,
     /// Number of bytes received since the last turn or refill
     burst: usize,
     /// When the connection was accepted, or could last read a burst without a turn
@@ -49,10 +51,13 @@ pub(super) struct TimeoutStream<S> {
 }
 
 impl<S> TimeoutStream<S> {
-    pub(super) fn new(stream: S, turns: ReadTurns) -> Self {
+    /// A socket of this client, which reads in a turn at first
+    pub(super) fn new(stream: S, turns: ReadTurns, client: IpAddr) -> Self {
         Self {
             stream,
-            burst: 0,
+            client,
+            // The first requests of thousands that open in a second would be before all others.
+            burst: READ_BURST,
             refilled: Instant::now(),
             turns,
             turn: None,
@@ -93,7 +98,7 @@ fn poll_timer<T>(
 impl<S: AsyncRead + Unpin> TimeoutStream<S> {
     /// Ready in the turn of the connection, in which it may read another burst
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        ready!(self.turn.get_or_insert_with(|| self.turns.queue()).poll(context));
+        ready!(self.turn.get_or_insert_with(|| self.turns.queue(self.client)).poll(context));
         self.turn = None;
         self.burst = 0;
         Poll::Ready(())
@@ -195,6 +200,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 mod tests {
     use alloc::sync::Arc;
     use core::cell::Cell;
+    use core::net::Ipv4Addr;
     use core::sync::atomic::AtomicUsize;
     use core::sync::atomic::Ordering::SeqCst;
 
@@ -204,12 +210,14 @@ mod tests {
 
     use super::*;
 
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
     /// Both ends of a connection
     async fn pair() -> (TimeoutStream<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        (TimeoutStream::new(server, ReadTurns::new()), client)
+        (TimeoutStream::new(server, ReadTurns::new(), CLIENT), client)
     }
 
     // The clock is paused, and advances to the next timer when all tasks are idle.
@@ -235,7 +243,7 @@ mod tests {
     async fn a_flood_lets_other_tasks_run_after_each_burst() {
         let (server, mut client) = tokio::io::duplex(8 * READ_BURST);
         client.write_all(&[b'x'; 8 * READ_BURST]).await.unwrap();
-        let mut server = TimeoutStream::new(server, ReadTurns::new());
+        let mut server = TimeoutStream::new(server, ReadTurns::new(), CLIENT);
         let rounds = Cell::new(0);
         // Both run by turns on one thread; the reader is always ready.
         let count = async {
@@ -261,7 +269,7 @@ mod tests {
             let (server, client) = tokio::io::duplex(1);
             drop(client);
             let (mut server, ended) =
-                (TimeoutStream::new(server, turns.clone()), Arc::clone(&ended));
+                (TimeoutStream::new(server, turns.clone(), CLIENT), Arc::clone(&ended));
             tokio::spawn(async move {
                 assert_eq!(server.read(&mut [0; 1]).await.unwrap(), 0);
                 ended.fetch_add(1, SeqCst);
