@@ -53,8 +53,8 @@ impl RpcClient {
     ///
     /// # Errors
     ///
-    /// Why there is no response. Two attempts are made if a connection closes before the head of
-    /// the response, one otherwise.
+    /// Why there is no response. A second attempt is made if the first one breaks off before the
+    /// head of the response, unless no connection could be opened or the time was over.
     pub async fn post(&self, json: Bytes, headers: HeaderMap) -> Result<RpcResponse, SourceError> {
         let mut request = self.http.post(self.address.clone()).headers(headers);
         if let Some(token) = &self.token {

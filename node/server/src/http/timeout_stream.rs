@@ -27,15 +27,15 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The runtime allows 128 reads, in which a flood of frames without requests, of 17 bytes and 50 ns
 /// each, is handled for 6 ms and more; it polls sockets after every 61st task. 8 KiB take 25 us.
 const READ_BURST: usize = 8 << 10;
-/// Clients that send less than this allows never wait for those that send more; 10,000 clients that
-/// use all of it take a quarter of a processor
+/// On open connections, clients that send less than this allows never wait for those that send
+/// more; 10,000 clients that use all of it take a quarter of a processor
 const REFILL: Duration = Duration::from_secs(1);
 
 /// A socket that fails when its client is too slow
 pub(super) struct TimeoutStream<S> {
     stream: S,
     client: IpAddr,
-    /// Number of bytes received since the last turn or refill
+    /// Number of bytes received since the last turn or refill, or as many as need a turn
     burst: usize,
     /// When the connection was accepted, or could last read a burst without a turn
     refilled: Instant,
@@ -56,7 +56,8 @@ impl<S> TimeoutStream<S> {
         Self {
             stream,
             client,
-            // The first requests of thousands that open in a second would be before all others.
+            // Without a turn, the first requests of thousands of new connections would come before
+            // those of all others.
             burst: READ_BURST,
             refilled: Instant::now(),
             turns,
