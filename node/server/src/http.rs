@@ -43,7 +43,6 @@ mod operators;
 mod page;
 mod prefer;
 mod query_string;
-mod read_turns;
 mod request_body;
 mod respond;
 mod response;
@@ -55,6 +54,7 @@ mod rpc;
 mod subscriptions;
 mod timeout_stream;
 mod transaction;
+mod turns;
 mod websocket;
 #[cfg(test)]
 mod websocket_tests;
@@ -90,9 +90,9 @@ use crate::request::MemoryBudget;
 use crate::upstream::Upstreams;
 use client::Client;
 use discovery::Documents;
-use read_turns::ReadTurns;
 use respond::HttpContext;
 use timeout_stream::TimeoutStream;
+use turns::Turns;
 
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
 /// which common proxies close theirs, so that the server never closes while a proxy sends
@@ -161,20 +161,24 @@ pub(crate) async fn serve(
         documents,
     });
     let connections = GracefulShutdown::new();
-    let read_turns = ReadTurns::new();
+    let turns = Turns::new();
     let builder = builder();
     let start = |stream, client: Arc<Client>| {
-        let io = TokioIo::new(TimeoutStream::new(stream, read_turns.clone(), client.network()));
+        let io = TokioIo::new(TimeoutStream::new(stream, turns.clone(), client.network()));
         let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| respond::respond(&context, request, &client))
         });
         let connection = connections.watch(connection.into_owned());
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                debug!("connection ended: {error}");
-            }
-            drop(client);
+        // Started at once, the first requests of thousands of new connections would come before
+        // those of all others.
+        turns.start(client.network(), move || {
+            tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    debug!("connection ended: {error}");
+                }
+                drop(client);
+            });
         });
     };
     let accept_end = async {
@@ -185,18 +189,22 @@ pub(crate) async fn serve(
     let mut last_failure = None;
     loop {
         let accepted = async {
-            // The permit comes first: without it, clients wait in the accept queue of the kernel.
-            // The semaphore is never closed.
+            let accepted = listener.accept().await?;
+            if connection_permits.available_permits() == 0 {
+                turns.close_late();
+            }
+            // Without a permit, clients wait in the accept queue of the kernel. The semaphore is
+            // never closed.
             let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
-            (permit, listener.accept().await)
+            Ok((accepted, permit))
         };
-        let (permit, accepted) = tokio::select! {
+        let accepted: io::Result<_> = tokio::select! {
             biased;
             () = accept_end.as_mut() => break,
             accepted = accepted => accepted,
         };
         match accepted {
-            Ok((stream, address)) => {
+            Ok(((stream, address), permit)) => {
                 // Held by what the connection is upgraded to, too.
                 let open = &queries.chain.metrics.connections;
                 let client = Client::new(address, permit, &context.memory, open);

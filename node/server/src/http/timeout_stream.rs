@@ -14,7 +14,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{self, Instant, Sleep};
 
-use super::read_turns::{ReadTurns, Turn};
+use super::turns::{Turn, Turns};
 
 /// Timeout for the first [`PREFACE_LEN`] bytes
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,11 +35,11 @@ const REFILL: Duration = Duration::from_secs(1);
 pub(super) struct TimeoutStream<S> {
     stream: S,
     client: IpAddr,
-    /// Number of bytes received since the last turn or refill, or as many as need a turn
+    /// Number of bytes received since the last turn or refill
     burst: usize,
-    /// When the connection was accepted, or could last read a burst without a turn
+    /// When the connection could last read a burst without a turn
     refilled: Instant,
-    turns: ReadTurns,
+    turns: Turns,
     /// The turn that reads wait for
     turn: Option<Turn>,
     /// How the stream ended, until that is reported in the turn of the connection
@@ -51,14 +51,12 @@ pub(super) struct TimeoutStream<S> {
 }
 
 impl<S> TimeoutStream<S> {
-    /// A socket of this client, which reads in a turn at first
-    pub(super) fn new(stream: S, turns: ReadTurns, client: IpAddr) -> Self {
+    /// A socket of this client
+    pub(super) fn new(stream: S, turns: Turns, client: IpAddr) -> Self {
         Self {
             stream,
             client,
-            // Without a turn, the first requests of thousands of new connections would come before
-            // those of all others.
-            burst: READ_BURST,
+            burst: 0,
             refilled: Instant::now(),
             turns,
             turn: None,
@@ -218,7 +216,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        (TimeoutStream::new(server, ReadTurns::new(), CLIENT), client)
+        (TimeoutStream::new(server, Turns::new(), CLIENT), client)
     }
 
     // The clock is paused, and advances to the next timer when all tasks are idle.
@@ -244,7 +242,7 @@ mod tests {
     async fn a_flood_lets_other_tasks_run_after_each_burst() {
         let (server, mut client) = tokio::io::duplex(8 * READ_BURST);
         client.write_all(&[b'x'; 8 * READ_BURST]).await.unwrap();
-        let mut server = TimeoutStream::new(server, ReadTurns::new(), CLIENT);
+        let mut server = TimeoutStream::new(server, Turns::new(), CLIENT);
         let rounds = Cell::new(0);
         // Both run by turns on one thread; the reader is always ready.
         let count = async {
@@ -264,7 +262,7 @@ mod tests {
 
     #[tokio::test]
     async fn connections_that_end_at_a_time_are_reported_by_turns() {
-        let turns = ReadTurns::new();
+        let turns = Turns::new();
         let ended = Arc::new(AtomicUsize::new(0));
         for _ in 0..100 {
             let (server, client) = tokio::io::duplex(1);
