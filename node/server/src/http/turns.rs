@@ -27,8 +27,8 @@ use crate::locks::lock;
 /// Connections of each queue that have a turn at a time: each may start some requests, and the
 /// queue of a thread takes 256 tasks
 const AT_A_TIME: usize = 8;
-/// A client whose new connections wait for longer opens them faster than the server starts them: it
-/// starts some hundreds in this time
+/// A client whose oldest new connection has waited this long opens connections faster than the
+/// server starts them: some hundreds in this time
 const LATE: Duration = Duration::from_millis(20);
 
 /// The queues of a server's connections
@@ -43,12 +43,12 @@ pub(super) struct Turns {
 #[derive(Debug)]
 pub(super) struct Turn(oneshot::Receiver<()>);
 
-/// What starts a new connection; the connection is closed if this is dropped
+/// Starts a new connection, or closes it when it is dropped
 type Start = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Waiting {
-    /// Connections that are not started, and when they came
+    /// Connections that have not started, and when they were accepted
     new: Queues<(Instant, Start)>,
     /// Connections that have more to read, or have ended
     open: Queues<oneshot::Sender<()>>,
@@ -76,8 +76,8 @@ impl Turns {
         self.wake();
     }
 
-    /// Closes the newest connection of the client with the most that are not started, if they wait
-    /// for longer than [`LATE`]
+    /// Takes the client with the most connections that have not started, and closes the newest of
+    /// these if the oldest has waited for [`LATE`]
     pub(super) fn close_late(&self) {
         let start = lock(&self.waiting).new.pop_longest(|(since, _)| since.elapsed() >= LATE);
         drop(start);
