@@ -10,6 +10,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::future::Future as _;
+use core::mem;
 use core::net::IpAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -39,7 +40,7 @@ pub(super) struct Turns {
     wake: mpsc::Sender<()>,
 }
 
-/// The place of a connection in the queue of its client, which it leaves when this is dropped
+/// The place of a connection in the queue of its client; its turn passes unused if this is dropped
 #[derive(Debug)]
 pub(super) struct Turn(oneshot::Receiver<()>);
 
@@ -64,9 +65,9 @@ struct Queues<T> {
 impl Turns {
     /// Empty queues, and a task that gives turns
     pub(super) fn new() -> Self {
-        let waiting = Arc::default();
+        let waiting = Arc::<Mutex<Waiting>>::default();
         let (wake, woken) = mpsc::channel(1);
-        tokio::spawn(grant(Arc::clone(&waiting), woken));
+        tokio::spawn(grant(EmptyOnDrop(Arc::clone(&waiting)), woken));
         Self { waiting, wake }
     }
 
@@ -92,7 +93,7 @@ impl Turns {
     }
 
     fn wake(&self) {
-        // It looks at the queues again after a message that is there already.
+        // If a message is there already, the task looks at the queues after it.
         let _ = self.wake.try_send(());
     }
 }
@@ -100,7 +101,7 @@ impl Turns {
 impl Turn {
     /// Ready when it is the connection's turn
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // If the runtime has dropped the task and the queues, the turn comes at once.
+        // If the runtime has dropped the task, the turn comes at once.
         Pin::new(&mut self.0).poll(context).map(|_| ())
     }
 }
@@ -147,13 +148,23 @@ impl<T> Queues<T> {
     }
 }
 
-async fn grant(waiting: Arc<Mutex<Waiting>>, mut woken: mpsc::Receiver<()>) {
+/// Empties the queues when the runtime ends: a connection in a queue holds the queues itself
+struct EmptyOnDrop(Arc<Mutex<Waiting>>);
+
+impl Drop for EmptyOnDrop {
+    fn drop(&mut self) {
+        let waiting = mem::take(&mut *lock(&self.0));
+        drop(waiting);
+    }
+}
+
+async fn grant(waiting: EmptyOnDrop, mut woken: mpsc::Receiver<()>) {
     while woken.recv().await.is_some() {
         loop {
             // The runtime wakes this after the sockets that are ready, and only when no task is
             // left or some have run.
             yield_now().await;
-            if !(0..AT_A_TIME).all(|_| grant_next(&waiting)) {
+            if !(0..AT_A_TIME).all(|_| grant_next(&waiting.0)) {
                 break;
             }
         }
@@ -258,5 +269,20 @@ mod tests {
         }
         assert_eq!(*lock(&started), [1, 2]);
         queue.close_late();
+    }
+
+    #[test]
+    fn the_end_of_the_runtime_closes_connections_that_have_not_started() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let connection = Arc::new(());
+        let turn = runtime.block_on(async {
+            let queue = Turns::new();
+            let (held, turns) = (Arc::clone(&connection), queue.clone());
+            queue.start(CLIENT, move || drop((held, turns)));
+            queue.queue(CLIENT)
+        });
+        drop(runtime);
+        assert_eq!(Arc::strong_count(&connection), 1);
+        assert!(turn.0.blocking_recv().is_err(), "the turn comes at once");
     }
 }
