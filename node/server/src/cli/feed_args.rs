@@ -127,8 +127,8 @@ pub(crate) struct FeedArgs {
     pub(crate) finality: Option<FinalityRule>,
     /// Blocks that are kept [default: everything]
     ///
-    /// `everything`, `blocks:N` or `epochs:N`. The default is `blocks:1000` for a feed that is
-    /// followed into memory.
+    /// `everything`, `blocks:N` with at least three, or `epochs:N`. The default is `blocks:1000` for
+    /// a feed that is followed into memory.
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     #[arg(help_heading = STORE)]
     pub(crate) retention: Option<Retention>,

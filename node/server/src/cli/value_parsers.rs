@@ -63,14 +63,15 @@ pub(crate) fn retention(text: &str) -> Result<Retention, String> {
     if text == "everything" {
         return Ok(Retention::Everything);
     }
-    let error =
-        || format!("`{text}` is none of everything, blocks:N, epochs:N (with N of at least 1)");
-    let (unit, number) = text.split_once(':').ok_or_else(error)?;
-    let number = u64::from_str(number).ok().filter(|number| *number > 0).ok_or_else(error)?;
-    match unit {
-        "blocks" => Ok(Retention::Blocks(number)),
-        "epochs" => Ok(Retention::Epochs(number)),
-        _ => Err(error()),
+    let parts = text.split_once(':').and_then(|(unit, number)| Some((unit, number.parse().ok()?)));
+    match parts {
+        // By its header, a block makes the one two before it final at the earliest, which has to be
+        // kept until then.
+        Some(("blocks", number @ 3..)) => Ok(Retention::Blocks(number)),
+        Some(("epochs", number @ 1..)) => Ok(Retention::Epochs(number)),
+        _ => Err(format!(
+            "`{text}` is none of everything, blocks:N, epochs:N (with N of at least 3 blocks, 1 epoch)"
+        )),
     }
 }
 
@@ -184,7 +185,8 @@ mod tests {
         for text in ["", "MiB", "0", "10MB", "99999999999999999999", "17179869184GiB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
-        for text in ["", "none", "blocks", "blocks:", "blocks:0", "days:3", "epochs:-1"] {
+        for text in ["", "none", "blocks", "blocks:", "blocks:2", "days:3", "epochs:-1", "epochs:0"]
+        {
             assert!(retention(text).is_err(), "{text}");
         }
         let switch = either(("on", true), ("off", false));
