@@ -17,15 +17,16 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     let mut table = String::from("&[\n");
     for (url_path, file) in files(Path::new(PAGE))? {
-        let file = fs::canonicalize(file)?;
-        let bytes = fs::read(&file)?;
+        let bytes = fs::read(file)?;
         let (media_type, etag) = (media_type(&url_path)?, etag(&bytes));
         // Only the names of these files contain a hash of the content.
         let is_hashed = url_path.starts_with("/assets/");
         let path = if url_path == "/index.html" { "/" } else { &url_path };
+        // Relative to the package, for two clones may share a target directory.
+        let file = format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{PAGE}{url_path}\")");
         let _ = writeln!(
             table,
-            "    StaticFile {{ path: {path:?}, media_type: {media_type:?}, etag: {etag:?}, is_hashed: {is_hashed}, bytes: include_bytes!({file:?}) }},",
+            "    StaticFile {{ path: {path:?}, media_type: {media_type:?}, etag: {etag:?}, is_hashed: {is_hashed}, bytes: include_bytes!({file}) }},",
         );
     }
     table.push(']');
