@@ -2,15 +2,17 @@
 //!
 //! A small body is one chunk, and so is a row of a file, which is copied once. Another large one
 //! has up to four chunks, of which the largest is the row in memory itself, shared by all responses
-//! that contain it. Their length is known in advance. Only a stream of events and a long response
-//! of an upstream have no length; the former's events are made when the connection takes them, and
-//! the latter breaks the connection if it breaks off.
+//! that contain it. They are one frame, which a connection sends with one system call. Their length
+//! is known in advance. Only a stream of events and a long response of an upstream have no length;
+//! the former's events are made when the connection takes them, and the latter breaks the
+//! connection if it breaks off.
 
+use core::iter;
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use std::io;
+use std::io::{self, IoSlice};
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
 use milepost::endpoint::ResponseChunk;
 
 use super::events::EventStream;
@@ -18,26 +20,68 @@ use crate::queries::waiting::Rest;
 use crate::request::{BUFFERS, MemoryPermit};
 
 /// The body of an HTTP response
-#[derive(Default)]
-pub(super) struct HttpBody {
-    unsent: Chunks,
-    /// The length of the chunks; 0 for events
-    length: u64,
-}
-
-/// The chunks that are not sent yet
-#[derive(Default)]
-enum Chunks {
-    #[default]
-    None,
-    /// Without an allocation for the most frequent case
-    One(Bytes),
-    /// In reverse order; none is empty
-    Many(Vec<Bytes>),
+pub(super) enum HttpBody {
+    /// What is not sent yet
+    Whole(Chunks),
     /// Until the stream ends
     Events(Box<EventStream>),
     /// The beginning of a response of an upstream, and what it still sends
     Upstream(Bytes, Rest),
+}
+
+/// Bytes in chunks, of which some may be empty
+///
+/// Each stream of HTTP/2 has room for one: an array of four took 1.2 kB more for each that waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunks {
+    first: Bytes,
+    /// The others, without an allocation for the most frequent case
+    rest: Vec<Bytes>,
+}
+
+impl Chunks {
+    fn filled(&self) -> impl Iterator<Item = &Bytes> {
+        iter::once(&self.first).chain(&self.rest).filter(|chunk| !chunk.is_empty())
+    }
+
+    fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Bytes> {
+        iter::once(&mut self.first).chain(&mut self.rest)
+    }
+}
+
+impl Buf for Chunks {
+    fn remaining(&self) -> usize {
+        self.filled().map(Bytes::len).sum()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.filled().next().map_or(&[], |chunk| chunk)
+    }
+
+    fn chunks_vectored<'bytes>(&'bytes self, slices: &mut [IoSlice<'bytes>]) -> usize {
+        let filled = slices.iter_mut().zip(self.filled());
+        filled.map(|(slice, chunk)| *slice = IoSlice::new(chunk)).count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        for chunk in self.iter_mut() {
+            let sent = count.min(chunk.len());
+            chunk.advance(sent);
+            count -= sent;
+        }
+    }
+}
+
+impl From<Bytes> for Chunks {
+    fn from(first: Bytes) -> Self {
+        Self { first, rest: Vec::new() }
+    }
+}
+
+impl Default for HttpBody {
+    fn default() -> Self {
+        Self::Whole(Chunks::default())
+    }
 }
 
 impl From<Vec<u8>> for HttpBody {
@@ -48,22 +92,20 @@ impl From<Vec<u8>> for HttpBody {
 
 impl From<Bytes> for HttpBody {
     fn from(bytes: Bytes) -> Self {
-        let length = bytes.len() as u64;
-        Self { unsent: if length == 0 { Chunks::None } else { Chunks::One(bytes) }, length }
+        Self::Whole(bytes.into())
     }
 }
 
-impl<const N: usize> From<[ResponseChunk; N]> for HttpBody {
-    fn from(chunks: [ResponseChunk; N]) -> Self {
-        let length = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        let chunks = chunks.into_iter().rev().filter(|chunk| !chunk.is_empty());
-        Self { unsent: Chunks::Many(chunks.map(Bytes::from_owner).collect()), length }
+impl From<[ResponseChunk; 4]> for HttpBody {
+    fn from(chunks: [ResponseChunk; 4]) -> Self {
+        let [first, rest @ ..] = chunks.map(Bytes::from_owner);
+        Self::Whole(Chunks { first, rest: rest.into() })
     }
 }
 
 impl From<EventStream> for HttpBody {
     fn from(events: EventStream) -> Self {
-        Self { unsent: Chunks::Events(Box::new(events)), length: 0 }
+        Self::Events(Box::new(events))
     }
 }
 
@@ -82,71 +124,56 @@ impl AsRef<[u8]> for Counted {
 impl HttpBody {
     /// Drops this permit when the last of these chunks is sent
     pub(super) fn counted(mut self, permit: MemoryPermit) -> Self {
-        let last = match &mut self.unsent {
-            Chunks::One(bytes) => Some(bytes),
-            Chunks::Many(chunks) => chunks.first_mut(),
-            Chunks::None | Chunks::Events(_) | Chunks::Upstream(..) => None,
-        };
-        if let Some(last) = last {
+        if let Self::Whole(chunks) = &mut self
+            && let Some(last) = chunks.iter_mut().rfind(|chunk| !chunk.is_empty())
+        {
             let bytes = core::mem::take(last);
             *last = Bytes::from_owner(Counted { bytes, _permit: permit });
         }
         self
     }
 
-    /// The chunks that are not sent yet, in order; none of a stream
-    pub(super) fn chunks(&self) -> Vec<Bytes> {
-        match &self.unsent {
-            Chunks::One(bytes) => vec![bytes.clone()],
-            Chunks::Many(chunks) => chunks.iter().rev().cloned().collect(),
-            Chunks::None | Chunks::Events(_) | Chunks::Upstream(..) => Vec::new(),
+    /// The chunks that are not sent yet; none of a stream
+    pub(super) fn chunks(&self) -> Chunks {
+        match self {
+            Self::Whole(chunks) => chunks.clone(),
+            Self::Events(_) | Self::Upstream(..) => Chunks::default(),
         }
-    }
-
-    /// The body of a response that an upstream still sends, after its beginning
-    pub(super) const fn of_upstream(first: Bytes, rest: Rest) -> Self {
-        Self { unsent: Chunks::Upstream(first, rest), length: 0 }
     }
 }
 
 impl Body for HttpBody {
-    type Data = Bytes;
+    type Data = Chunks;
     type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let next = match &mut self.unsent {
-            Chunks::None => None,
-            Chunks::One(bytes) => Some(core::mem::take(bytes)),
-            Chunks::Many(chunks) => chunks.pop(),
-            Chunks::Events(events) => {
-                return events.poll_bytes(context).map(|bytes| bytes.map(|it| Ok(Frame::data(it))));
+    ) -> Poll<Option<io::Result<Frame<Chunks>>>> {
+        let frame = |bytes: Bytes| Frame::data(Chunks::from(bytes));
+        match &mut *self {
+            Self::Whole(chunks) => {
+                let chunks = core::mem::take(chunks);
+                Poll::Ready(chunks.has_remaining().then(|| Ok(Frame::data(chunks))))
             }
-            Chunks::Upstream(first, rest) => {
-                if !first.is_empty() {
-                    return Poll::Ready(Some(Ok(Frame::data(core::mem::take(first)))));
-                }
-                return rest.poll_recv(context).map(|piece| piece.map(|it| it.map(Frame::data)));
+            Self::Events(events) => events.poll_bytes(context).map(|it| it.map(|it| Ok(frame(it)))),
+            Self::Upstream(first, _) if !first.is_empty() => {
+                Poll::Ready(Some(Ok(frame(core::mem::take(first)))))
             }
-        };
-        let Some(next) = next else { return Poll::Ready(None) };
-        self.length -= next.len() as u64;
-        if self.length == 0 {
-            self.unsent = Chunks::None;
+            Self::Upstream(_, rest) => {
+                rest.poll_recv(context).map(|piece| piece.map(|it| it.map(frame)))
+            }
         }
-        Poll::Ready(Some(Ok(Frame::data(next))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length == 0 && !matches!(self.unsent, Chunks::Events(_) | Chunks::Upstream(..))
+        matches!(self, Self::Whole(chunks) if !chunks.has_remaining())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.unsent {
-            Chunks::Events(_) | Chunks::Upstream(..) => SizeHint::default(),
-            _ => SizeHint::with_exact(self.length),
+        match self {
+            Self::Whole(chunks) => SizeHint::with_exact(chunks.remaining() as u64),
+            Self::Events(_) | Self::Upstream(..) => SizeHint::default(),
         }
     }
 }
@@ -158,17 +185,23 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn chunks_are_sent_in_order_and_none_is_empty() {
+    async fn chunks_are_one_frame_in_order() {
         let chunks = [&b"{\"a\":"[..], b"", b"[1,2]", b"}"].map(ResponseChunk::from);
         let mut body = HttpBody::from(chunks);
         assert_eq!(body.size_hint().exact(), Some(11));
-        let mut frames = Vec::new();
-        while !body.is_end_stream() {
-            let frame = body.frame().await.expect("a frame").expect("no error");
-            frames.push(frame.into_data().expect("bytes"));
-        }
-        assert_eq!(frames, [&b"{\"a\":"[..], b"[1,2]", b"}"]);
-        assert!(body.frame().await.is_none());
+        let frame = body.frame().await.expect("a frame").expect("no error");
+        let mut sent = frame.into_data().expect("bytes");
+        assert!(body.is_end_stream() && body.frame().await.is_none());
+        let mut slices = [IoSlice::new(&[]); 4];
+        let count = sent.chunks_vectored(&mut slices);
+        let filled: Vec<&[u8]> = slices[..count].iter().map(|slice| &**slice).collect();
+        assert_eq!(filled, [&b"{\"a\":"[..], b"[1,2]", b"}"]);
+        assert_eq!(sent.chunks_vectored(&mut slices[..1]), 1);
+        // As a connection does that takes some of them.
+        sent.advance(6);
+        assert_eq!((sent.chunk(), sent.remaining()), (&b"1,2]"[..], 5));
+        sent.advance(5);
+        assert_eq!((sent.chunk(), sent.remaining()), (&b""[..], 0));
     }
 
     #[tokio::test]
@@ -178,7 +211,7 @@ mod tests {
         let mut body = HttpBody::from(bytes);
         assert!(!body.is_end_stream());
         let frame = body.frame().await.expect("a frame").expect("no error");
-        assert_eq!(frame.into_data().expect("bytes").as_ptr(), address);
+        assert_eq!(frame.into_data().expect("bytes").chunk().as_ptr(), address);
         assert!(body.is_end_stream() && body.frame().await.is_none());
         for empty in [HttpBody::default(), HttpBody::from(Vec::new())] {
             assert!(empty.is_end_stream());

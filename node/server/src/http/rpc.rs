@@ -220,7 +220,7 @@ async fn run(
     let body = match body {
         AnswerBody::Whole(ResponseBody::Contiguous(response)) => HttpBody::from(response.body),
         AnswerBody::Whole(ResponseBody::Chunks(chunks)) => HttpBody::from(chunks),
-        AnswerBody::Upstream(body) => HttpBody::of_upstream(body.first.into(), body.rest),
+        AnswerBody::Upstream(body) => HttpBody::Upstream(body.first.into(), body.rest),
     };
     // A body in memory is never longer than `usize::MAX`.
     let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
