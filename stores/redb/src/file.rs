@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use milepost::storage::Table;
+use redb::backends::FileBackend;
 use redb::{
     Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable as _,
     StorageError, TableDefinition, TableError, WriteTransaction,
@@ -236,7 +237,7 @@ fn create(path: &Path, options: &Options) -> Result<(Database, bool), OpenError>
     let failed = |error: io::Error| OpenError::caused_by(OpenErrorKind::Io, path, "", error);
     let (temporary, file) = create_temporary(path).map_err(failed)?;
     let created = panic_guard::call(|| {
-        let database = builder_for(options).create_file(file)?;
+        let database = builder_for(options).create_with_backend(FileBackend::new(file)?)?;
         let transaction = begin(&database)?;
         let header = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes()].concat();
         let mut table = transaction.open_table(HEADER)?;
