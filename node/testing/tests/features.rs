@@ -51,7 +51,7 @@ type Features = BTreeMap<String, BTreeSet<String>>;
 fn features(selection: &[&str], edges: &str) -> Features {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut tree = Command::new(cargo);
-    tree.current_dir(root()).args(["tree", "--locked", "--offline"]);
+    tree.current_dir(root()).args(["tree", "--locked"]);
     tree.args(["--prefix=none", "--no-dedupe", "--format={p}|{f}", edges]).args(selection);
     let output = tree.output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
