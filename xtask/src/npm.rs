@@ -43,8 +43,13 @@ const MODULES: [Module; 4] = [
 ];
 /// The module of the page, which checks answers alone
 const PAGE: Module = Module::new("milepost-wasm-verifier", "--no-default-features", "build/page");
-/// The module of a test, which panics on request
-const PANIC: Module = Module::new("milepost-wasm", "--features internal-test-panic", "build/panic");
+/// The module of a test, which panics on request; with the kit, as the engine has a feature for it
+/// and would be compiled again without
+const PANIC: Module = Module::new(
+    "milepost-wasm",
+    "-p milepost-wasm-kit --features internal-test-panic",
+    "build/panic",
+);
 
 /// Test files that judge what is published: its size, and what browsers do with it
 const OF_PUBLISHED: [&str; 2] = ["size.test.js", "chromium.test.js"];
