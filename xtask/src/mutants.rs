@@ -82,7 +82,7 @@ struct Outcomes {
     missed: Vec<String>,
 }
 
-/// Tries these changes with some tests, without debug information, which is quicker to build
+/// Tries these changes with some tests
 fn attempt(names: &[&str], output: &Path, options: &str, tests: &str) -> Result<Outcomes, String> {
     if names.is_empty() {
         return Ok(Outcomes::default());
@@ -90,7 +90,7 @@ fn attempt(names: &[&str], output: &Path, options: &str, tests: &str) -> Result<
     let _ = fs::remove_dir_all(output);
     fs::create_dir_all(output).map_err(|error| format!("{}: {error}", output.display()))?;
     let mut command = cargo(&format!("mutants --no-shuffle {PACKAGES} {options}"));
-    command.arg("--output").arg(output).env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command.arg("--output").arg(output);
     // One function changes at a time, and most of a build stays.
     command.env("CARGO_INCREMENTAL", "1");
     for name in names {

@@ -82,7 +82,7 @@ pub(crate) fn static_server() -> Result<PathBuf, String> {
 fn cross_cargo(target: &str, arguments: &str) -> Command {
     let mut command = cargo(arguments);
     command.env("CARGO_BUILD_TARGET", target);
-    // Emulation is slow enough without what debuggers need.
-    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    // Emulation is slow.
+    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2");
     command
 }
