@@ -52,6 +52,10 @@ impl Tool {
         let separate = target.join(sanitizer);
         // No lints: the driver that has them optimises less.
         build.env_remove("RUSTC_WORKSPACE_WRAPPER");
+        // Instrumented code is slow: the programs save more time than this compilation costs.
+        for package in ["milepost-protocol", "milepost", "milepost-ffi"] {
+            build.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=2"));
+        }
         // Sanitizers are an unstable option of the compiler.
         build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
         build.args(["--target", &host, "--target-dir"]).arg(&separate);
