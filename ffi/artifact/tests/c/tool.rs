@@ -52,7 +52,7 @@ impl Tool {
         let separate = target.join(sanitizer);
         // No lints: the driver that has them optimises less.
         build.env_remove("RUSTC_WORKSPACE_WRAPPER");
-        // Instrumented code is slow: the programs save more time than this compilation costs.
+        // Instrumented code is slow: this saves the programs more time than it costs the compiler.
         for package in ["milepost-protocol", "milepost", "milepost-ffi"] {
             build.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=2"));
         }
