@@ -22,14 +22,15 @@ const TARGET: &str = "wasm32-unknown-unknown";
 #[derive(Clone, Copy, Debug)]
 struct Module {
     crate_name: &'static str,
-    features: &'static str,
+    /// Further arguments of cargo
+    arguments: &'static str,
     /// The folder of the module and its glue
     folder: &'static str,
 }
 
 impl Module {
-    const fn new(crate_name: &'static str, features: &'static str, folder: &'static str) -> Self {
-        Self { crate_name, features, folder }
+    const fn new(crate_name: &'static str, arguments: &'static str, folder: &'static str) -> Self {
+        Self { crate_name, arguments, folder }
     }
 }
 
@@ -43,8 +44,8 @@ const MODULES: [Module; 4] = [
 ];
 /// The module of the page, which checks answers alone
 const PAGE: Module = Module::new("milepost-wasm-verifier", "--no-default-features", "build/page");
-/// The module of a test, which panics on request; with the kit, as the engine has a feature for it
-/// and would be compiled again without
+/// The module of a test, which panics on request; built beside the kit, without whose feature the
+/// engine would be compiled again
 const PANIC: Module = Module::new(
     "milepost-wasm",
     "-p milepost-wasm-kit --features internal-test-panic",
@@ -156,8 +157,8 @@ impl Build {
     /// Builds modules at once, with each its glue into its folder of the package
     fn modules(self, modules: &[Module]) -> Result<(), String> {
         let mut build = format!("build --target {TARGET}");
-        for Module { crate_name, features, .. } in modules {
-            build += &format!(" -p {crate_name} {features}");
+        for Module { crate_name, arguments, .. } in modules {
+            build += &format!(" -p {crate_name} {arguments}");
         }
         let mut command = match self {
             Self::Development => development(&build),
