@@ -64,7 +64,8 @@ impl Endpoint {
         Ok(self.inner.handle_page(RequestHandle::from_bits(handle), page)?)
     }
 
-    /// Exports what is final, and returns the handle of this export
+    /// Exports what is final, and returns the handle of the export, which may be that of earlier
+    /// calls
     ///
     /// # Errors
     ///

@@ -173,6 +173,17 @@ for (const [storageName, openStorage] of Object.entries(storages)) {
   }
 }
 
+test("imports that end while an export waits to start share it", async () => {
+  const archive = new SlowArchive();
+  const endpoint = await Endpoint.create({ archive, settings });
+  await Promise.all(MESSAGES.slice(0, -1).map((message) => endpoint.handleBlock(message)));
+  await endpoint.handleBlock(MESSAGES.at(-1));
+  assert.equal((await endpoint.chainStatus()).blocks, LEFT);
+  assert.equal(endpoint.archiveStatus.exportedTransactions, 2);
+  assert.equal((await endpoint.respond(FINAL)).text, await expectedAnswer());
+  endpoint.dispose();
+});
+
 test("without an archive what was forgotten is unknown", async () => {
   const endpoint = await importAll(await Endpoint.create({ settings }));
   assert.equal(milestone(await endpoint.respond(FINAL)), "UNKNOWN_TRANSACTION");

@@ -14,6 +14,7 @@ use crate::archive::{Archive as _, ArchiveLookup, MemoryArchive, WriterId, Write
 use crate::import::{ImportSettings, Retention};
 use crate::primitives::BlockHeight;
 use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Table};
+use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
 const RETENTION: Retention = Retention::Blocks(1);
@@ -285,9 +286,15 @@ fn exports_of_an_endpoint_run_one_after_the_other_beside_imports() {
         let endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
         let mut host = RemoteHost::new(endpoint.with_archive(exporter(7)));
         let mut exports = VecDeque::new();
+        let export = |host: &mut RemoteHost, exports: &mut VecDeque<_>| {
+            let handle = host.endpoint.handle_export().unwrap();
+            if exports.back() != Some(&handle) {
+                exports.push_back(handle);
+            }
+        };
         for message in &messages {
             host.endpoint.handle_block(message, &settings()).unwrap();
-            exports.push_back(host.endpoint.handle_export().unwrap());
+            export(&mut host, &mut exports);
             if rng.one_in(2) {
                 // An export that has begun is not cancelled.
                 assert!(!host.endpoint.cancel(exports[rng.index(exports.len())]));
@@ -296,7 +303,8 @@ fn exports_of_an_endpoint_run_one_after_the_other_beside_imports() {
                 host.step(rng);
             }
         }
-        exports.push_back(host.endpoint.handle_export().unwrap());
+        host.run(rng);
+        export(&mut host, &mut exports);
         host.run(rng);
         for (handle, result) in &host.completed {
             match result.as_ref().unwrap() {
@@ -310,6 +318,18 @@ fn exports_of_an_endpoint_run_one_after_the_other_beside_imports() {
         assert_eq!((status.failures, status.evicted_blocks), (0, 0));
         assert_eq!(rows(&host.archive), rows(&expected), "seed {seed}");
     }
+}
+
+#[test]
+fn an_export_that_waits_to_start_is_that_of_all_further_calls() {
+    let endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
+    let mut host = RemoteHost::new(endpoint.with_archive(exporter(7)));
+    let [running, waiting, shared] = [(); 3].map(|()| host.endpoint.handle_export().unwrap());
+    assert!(running != waiting && waiting == shared);
+    host.run(&mut Rng::new(1));
+    let ended: Vec<RequestHandle> = host.completed.iter().map(|(handle, _)| *handle).collect();
+    assert_eq!(ended, [running, waiting]);
+    assert!(host.endpoint.handle_export().unwrap() != waiting);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The exports of an endpoint: their order, and the exporter's steps as outputs and operations.
 //!
 //! One export runs at a time, beside everything else: no import and no request waits for the
-//! archive because of it. Its commit alone is in the line of imports.
+//! archive because of it. Its commit alone is in the line of imports. At most one more waits to
+//! start, however slow the archive is: an export takes all that is final when it starts.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,22 +16,22 @@ use crate::storage::{Key, Row, check_row_count};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
-/// The exporter of an endpoint, and its exports in their order; the first one runs
+/// The exporter of an endpoint, the export that runs, and the one that starts after it
 #[derive(Debug, Default)]
 pub(super) struct Exports {
     exporter: Option<Box<ArchiveExporter>>,
-    handles: Vec<RequestHandle>,
+    running: Option<RequestHandle>,
+    next: Option<RequestHandle>,
 }
 
 impl Exports {
     pub(super) fn contains(&self, handle: RequestHandle) -> bool {
-        self.handles.contains(&handle)
+        [self.running, self.next].contains(&Some(handle))
     }
 
     /// Whether the export of this handle waits for this
     fn waits(&self, handle: RequestHandle, waits: fn(&ArchiveExporter) -> bool) -> bool {
-        let is_running = self.handles.first() == Some(&handle);
-        is_running && self.exporter.as_deref().is_some_and(waits)
+        self.running == Some(handle) && self.exporter.as_deref().is_some_and(waits)
     }
 
     pub(super) fn waits_for_row(&self, handle: RequestHandle) -> bool {
@@ -65,10 +66,11 @@ impl<T> Endpoint<T> {
     }
 
     /// Exports what is final to the archive, and finds out what the storage may forget, with rows
-    /// that the host supplies; to be called after each import
+    /// that the host supplies; to be called when an import has completed
     ///
-    /// Exports run one after the other. Ends in [`Output::Completed`] with
-    /// [`Completion::Exported`], or with the error that ended it: the next export tries again.
+    /// Exports run one after the other; while one waits to start, further calls return its handle.
+    /// Ends in [`Output::Completed`] with [`Completion::Exported`], or with the error that ended
+    /// it: the next export tries again.
     ///
     /// # Errors
     ///
@@ -77,9 +79,12 @@ impl<T> Endpoint<T> {
         if self.exports.exporter.is_none() {
             return Err(Error::new(ErrorKind::Usage, "the endpoint has no archive"));
         }
+        if let Some(handle) = self.exports.next {
+            return Ok(handle);
+        }
         let handle = self.waiters.reserve(None);
-        self.exports.handles.push(handle);
-        if self.exports.handles.len() == 1 {
+        self.exports.next = Some(handle);
+        if self.exports.running.is_none() {
             self.start_export();
         }
         Ok(handle)
@@ -139,16 +144,15 @@ impl<T> Endpoint<T> {
 
     /// Starts the next export, if there is one
     fn start_export(&mut self) {
-        if let (Some(exporter), Some(_)) =
-            (&mut self.exports.exporter, self.exports.handles.first())
-        {
+        self.exports.running = self.exports.next.take();
+        if let (Some(exporter), Some(_)) = (&mut self.exports.exporter, self.exports.running) {
             let step = exporter.start(false);
             self.do_export_step(step);
         }
     }
 
     fn do_export_step(&mut self, step: ExportStep) {
-        let Some(handle) = self.exports.handles.first().copied() else { return };
+        let Some(handle) = self.exports.running else { return };
         match step {
             ExportStep::Row(key) => {
                 let keys = [key].into();
@@ -170,7 +174,6 @@ impl<T> Endpoint<T> {
             }
             ExportStep::Chain(query) => self.start_chain_query(handle, query),
             ExportStep::Done(result) => {
-                self.exports.handles.remove(0);
                 self.waiters.remove(handle);
                 if let Some(exporter) = &self.exports.exporter {
                     let lookup = exporter.lookup();

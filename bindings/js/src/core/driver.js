@@ -20,6 +20,8 @@ import { Watches } from "./watching.js";
 
 export class Driver {
   #isDisposed = false;
+  /** @type {{ handle?: bigint, completed?: Promise<unknown> }} */
+  #lastExport = {};
 
   /**
    * @param {(glue: Glue) => EngineEndpoint} createEndpoint
@@ -98,13 +100,17 @@ export class Driver {
   }
 
   /**
-   * Exports what is final to the archive
+   * Exports what is final to the archive; an export that waits to start is that of several calls
    *
    * @returns {Promise<unknown>}
    */
   async exportFinal() {
     const handle = this.run((endpoint) => endpoint.handle_export());
-    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
+    if (this.#lastExport.handle !== handle) {
+      const completed = new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
+      this.#lastExport = { handle, completed };
+    }
+    return this.#lastExport.completed;
   }
 
   /**
