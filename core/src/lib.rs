@@ -9,7 +9,7 @@
 //! The program below imports five recorded blocks, which are part of the crate, and answers a
 //! request from them:
 //!
-//! ```
+//! ```standalone_crate
 //! use milepost::endpoint::{Engine, RequestState};
 //! use milepost::{import::ImportSettings, storage::MemoryStorage};
 //!
@@ -185,8 +185,3 @@ pub mod storage;
 pub mod waiting;
 
 pub use milepost_protocol::{Error, ErrorKind, codec, primitives, proof, transaction, views};
-
-/// Runs the examples of the readme
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-const _: () = ();

@@ -35,11 +35,11 @@ fn the_program_is_the_first_example_of_the_crate() {
     let example = include_str!("../../core/examples/answer.rs");
     assert!(example.ends_with(program), "core/examples/answer.rs is another program");
     let crate_readme = include_str!("../../core/README.md");
-    assert_eq!(code(crate_readme, "rust")[0], program);
+    assert_eq!(code(crate_readme, "rust"), [program]);
     let answer = code(README, "json")[1];
     assert_eq!(code(crate_readme, "json")[0], answer);
     let front_page = include_str!("../../core/src/lib.rs");
-    let shown = between(front_page, "//! ```\n", "//! ```\n")[0];
+    let shown = between(front_page, "//! ```standalone_crate\n", "//! ```\n")[0];
     let shown = shown.lines().map(|line| line.trim_start_matches("//!"));
     let shown: Vec<&str> = shown.filter(|line| !line.starts_with(" # ")).collect();
     let expected: Vec<String> = program.lines().map(|line| format!(" {line}")).collect();
