@@ -37,12 +37,11 @@ pub(crate) fn library() -> &'static Path {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--package", "milepost-capi"]).current_dir(root());
-        // With the types of the interface, which are compared with those on record.
-        let is_release = profile.ends_with("release");
-        let settings = if is_release { "profile.release" } else { "profile.dev" };
-        build.arg("--config").arg(format!("{settings}.package.milepost-ffi.debug=2"));
-        if is_release {
-            build.arg("--release");
+        if profile.ends_with("release") {
+            // With the types of the interface, as in a development build: they are compared with
+            // those on record.
+            let types = "profile.release.package.milepost-ffi.debug=2";
+            build.args(["--release", "--config", types]);
         }
         let separate = tool.prepare(&mut build, target);
         if separate.is_none() {
