@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use milepost::endpoint::UnknownTransaction;
+use milepost::import::Retention;
 
 pub(crate) use archive_args::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs};
 pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
@@ -47,7 +48,7 @@ pub(crate) struct ServeArgs {
     #[arg(help_heading = STORE)]
     pub(crate) store: StoreLocation,
     #[command(flatten)]
-    pub(crate) loss: LossArgs,
+    pub(crate) kept: StoreArgs,
     /// Block messages to import first; can be repeated
     ///
     /// A file with a block message or an array of them, or a directory of such files or of a lake.
@@ -145,16 +146,23 @@ pub(crate) struct ServeArgs {
     pub(crate) max_connections: Option<usize>,
 }
 
-/// Options about a store that is lost or damaged
+/// The rows that a store keeps
 #[derive(Args, Clone, Debug)]
-pub(crate) struct LossArgs {
+#[command(next_help_heading = STORE)]
+pub(crate) struct StoreArgs {
     /// Accepts once that the store or an archive is lost or damaged
     ///
     /// The start keeps the readable rows, or makes an empty one, and records each loss in the
-    /// store. Damaged files are put aside. Only on the command line.
+    /// store. A file that cannot be opened is renamed, to `PATH.damaged.1`. Only on the command
+    /// line.
     #[arg(long)]
-    #[arg(help_heading = STORE)]
     pub(crate) accept_loss: bool,
+    /// Blocks that are kept [default: everything]
+    ///
+    /// `everything`, `blocks:N` with at least three, or `epochs:N`. The default is `blocks:1000`
+    /// for a feed that is followed into memory.
+    #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
+    pub(crate) retention: Option<Retention>,
 }
 
 /// Options of every command
@@ -170,8 +178,8 @@ pub(crate) struct CommonArgs {
     /// Messages that are logged to standard error
     ///
     /// A level (`error`, `warn`, `info`, `debug`, `trace`, `off`), and levels of modules, such as
-    /// `info,milepost_feeds=debug`. A level alone is that of this program; a library is logged if a
-    /// directive names it, such as `info,h2=debug`.
+    /// `info,milepost_feeds=debug`. A level without a module is that of this program; a library is
+    /// logged if a directive names it, such as `info,h2=debug`.
     #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
     pub(crate) log: LogFilter,
     /// Format of the log
@@ -193,7 +201,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
     pub(crate) store: StoreLocation,
     #[command(flatten)]
-    pub(crate) loss: LossArgs,
+    pub(crate) kept: StoreArgs,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
     /// Lowest height that is imported

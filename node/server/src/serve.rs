@@ -60,8 +60,8 @@ const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
 /// They get work by turns, so with the 10 s of the runtime all that were ever needed at a time stay
 /// for ever, each with memory that its allocator keeps for it; starting one takes 30 us.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
-/// Retention of a chain that goes on in memory, so that it can run for weeks: ten minutes, some
-/// 150 MB of a practice chain
+/// Retention of a chain that goes on in memory, so that it can run for weeks: ten minutes, 65 MB of
+/// rows of a practice chain
 const MEMORY_RETENTION: Retention = Retention::Blocks(1_000);
 /// Maximum time that the blocking thread pool may take to end: one commit
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -102,7 +102,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
             .collect(),
         writes: true,
         configs: args.feed.configs.clone(),
-        accept_loss: args.loss.accept_loss,
+        accept_loss: args.kept.accept_loss,
     };
     let mut stored = StoredChain::read(places);
     stored.check(NewBlocks::Files)?;
@@ -115,7 +115,8 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     });
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
-    let import_settings = args.feed.import_settings(finality);
+    let retention = args.kept.retention.unwrap_or_default();
+    let import_settings = args.feed.import_settings(finality).with_retention(retention);
     let chain = Chain::new(engine, store, import_settings, WaitConfig::default());
     let chain = chain.with_verify_mode(args.feed.verify.unwrap_or_default());
     let chain = Arc::new(chain.with_archive(archive.clone()));
@@ -162,7 +163,7 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         archives: archive_places(&args.archive, archive),
         writes: archive_options.writes,
         configs: args.feed.configs.clone(),
-        accept_loss: args.loss.accept_loss,
+        accept_loss: args.kept.accept_loss,
     };
     let (mut stored, accepted) = spawn_blocking(move || {
         let mut stored = StoredChain::read(places);
@@ -186,11 +187,10 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     let is_feed = matches!(live, Live::Feed(_));
     let requested = args.feed.finality.or(is_feed.then_some(FinalityRule::Headers));
     let finality = finality::rule_of_store(&engine, &store, requested)?;
-    let mut import_settings = args.feed.import_settings(finality);
     let goes_on = !matches!(live, Live::None);
-    if goes_on && is_memory && args.feed.retention.is_none() {
-        import_settings.retention = MEMORY_RETENTION;
-    }
+    let retention = if goes_on && is_memory { MEMORY_RETENTION } else { Retention::default() };
+    let retention = args.kept.retention.unwrap_or(retention);
+    let import_settings = args.feed.import_settings(finality).with_retention(retention);
     // At most a year of milliseconds, which fits.
     let timeout = args.timeout.as_millis() as u64;
     let wait_config = WaitConfig::default()
@@ -226,8 +226,8 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
     }
 
     // A request for a transaction that the server may forget is not printed.
-    let keeps_all = import_settings.retention == Retention::Everything
-        || archive_keeps_all && chain.archive().is_some();
+    let keeps_all =
+        retention == Retention::Everything || archive_keeps_all && chain.archive().is_some();
     let seed = match &live {
         Live::Practice(seed) => Some(*seed),
         Live::None | Live::Feed(_) => None,

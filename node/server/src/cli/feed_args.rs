@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use milepost::config::TrackedShards;
-use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
+use milepost::import::{FinalityRule, ImportSettings, VerifyMode};
 use milepost_feeds::Start;
 
-use super::{BLOCKS, FEED, STORE};
+use super::{BLOCKS, FEED};
 use crate::cli::value_parsers::{self, FeedName, either};
 use crate::upstream::Upstream;
 
@@ -125,13 +125,6 @@ pub(crate) struct FeedArgs {
     #[arg(long, value_name = "headers|all")]
     #[arg(value_parser = either(("headers", FinalityRule::Headers), ("all", FinalityRule::All)))]
     pub(crate) finality: Option<FinalityRule>,
-    /// Blocks that are kept [default: everything]
-    ///
-    /// `everything`, `blocks:N` with at least three, or `epochs:N`. The default is `blocks:1000` for
-    /// a feed that is followed into memory.
-    #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
-    #[arg(help_heading = STORE)]
-    pub(crate) retention: Option<Retention>,
     /// Refuses a member that is not of its type
     ///
     /// This is about members of blocks and configurations. By default they are served as they came,
@@ -160,8 +153,8 @@ pub(crate) struct FeedArgs {
     pub(crate) verify: Option<VerifyMode>,
     /// Highest height that is imported
     ///
-    /// Above it a server imports nothing, and continues to serve. A lake in an object store needs
-    /// it.
+    /// Above it a server imports nothing, and continues to serve. `import` needs it for a lake in
+    /// an object store.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) until: Option<u64>,
     /// Directory of protocol configurations
@@ -189,6 +182,5 @@ impl FeedArgs {
             .with_finality(finality)
             .with_strict_types(self.strict_types)
             .with_track_shards(self.track_shards)
-            .with_retention(self.retention.unwrap_or_default())
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// Checks the settings of the environment and of a file, and names the line of an error
     Check {
-        /// The file [default: that of `MILEPOST_SETTINGS`, or none]
+        /// The file [default: that of `--settings`, or none]
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },

@@ -59,13 +59,13 @@ pub(crate) struct BackfillArgs {
     /// It is made if it does not exist.
     #[arg(value_name = "ARCHIVE", value_parser = lasting)]
     archive: ArchiveLocation,
-    /// Lowest and highest height that are filled
+    /// Lowest and highest height
     ///
     /// Blocks up to `--until`, or 1000 heights above, are read until every transaction is
     /// finalized.
     #[arg(long, value_name = "FROM-TO", value_parser = value_parsers::heights)]
     heights: Heights,
-    /// Number of parts that are filled at a time
+    /// Number of parts that are read at a time
     #[arg(
         long,
         value_name = "NUMBER",
@@ -94,7 +94,7 @@ pub(crate) struct BackfillArgs {
 /// Fills the archive
 pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     let BackfillArgs { archive: location, heights, .. } = args;
-    check_args(args)?;
+    args.feed.check_until("--heights", *heights.end())?;
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
     let before = WriterProgress::read_union(&archive).map_err(failed)?;
@@ -112,7 +112,7 @@ fn clamp(heights: Heights, part: &Heights) -> Option<Heights> {
 /// Replaces what is wrong in the archive, and removes what no block has
 pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
     let BackfillArgs { archive: location, heights, .. } = args;
-    check_args(args)?;
+    args.feed.check_until("--heights", *heights.end())?;
     refuse_missing(location)?;
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
@@ -126,13 +126,6 @@ pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
     let replaced = repaired.replaced();
     print_line(format_args!("{location}: {replaced} rows replaced, {removed} removed"));
     Ok(report(location, &done, heights.clone()))
-}
-
-fn check_args(args: &BackfillArgs) -> Result<(), String> {
-    if args.feed.retention.is_some() {
-        return Err("--retention is of a store, and an archive keeps everything".to_owned());
-    }
-    args.feed.check_until("--heights", *args.heights.end())
 }
 
 /// Fills these parts, some at a time
