@@ -88,7 +88,7 @@ typedef struct milepost_engine milepost_engine;
 /**
  * Why a call failed
  *
- * Output of the last parameter of functions that can fail for other reasons than their parameters.
+ * Output of the last parameter of functions that return a status.
  */
 typedef struct milepost_error milepost_error;
 
@@ -1811,7 +1811,8 @@ MILEPOST_NONNULL(1);
  * Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
  * stop at any time and hand in something else. An endpoint with an engine needs no rows and
  * no commits. Keys, changes and texts are valid until the next call with `endpoint`. To free:
- * `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
+ * `response`, `summary`, `chain_status`, `proof` and `error` of the output, if they are not
+ * NULL.
  *
  * Threads: one at a time for each `endpoint`.
  *

@@ -6,7 +6,7 @@ import type { IndexedDbOptions, MaybePromise } from "./storage.js";
 export interface ArchiveRow {
   /** The number of the table, then 1 to 32 bytes */
   readonly key: Uint8Array;
-  /** What the row says, as 33 bytes: rows of one key with the same content are one row */
+  /** What the row says, as 32 bytes: rows of one key with the same content are one row */
   readonly content: Uint8Array;
   /** The row, opaque to the host */
   readonly row: Uint8Array;

@@ -95,7 +95,7 @@ export type FollowEvent =
       reason: "silent" | "behind" | "failed" | "returned";
     }
   | {
-      /** A feed has another chain; it is compared again each minute */
+      /** A feed has another chain; it is compared again every minute */
       type: "otherChain";
       feed: number;
       /** The predicate of a sentence about the feed */
@@ -156,7 +156,7 @@ export type FollowEvent =
  * parent is unknown waits for it, and a block that the endpoint refuses is asked for again. Feeds
  * that fail are asked again, with growing waits, for as long as it takes.
  *
- * Reading a message of mainnet takes some tens of milliseconds: a page stays fluent if it follows
+ * Reading a message of mainnet takes some tens of milliseconds: a page stays responsive if it follows
  * in a worker.
  *
  * @throws {FollowError} No feed can serve the first block, for a reason that only a person can

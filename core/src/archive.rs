@@ -4,7 +4,8 @@
 //! servers share. A row of an archive is self-contained and never changes, so puts are idempotent,
 //! in any order and by any number of writers; no transaction over several rows is needed. The
 //! [`Envelope`] of each row names its writer and a hash of its content: two rows of one key that
-//! differ in content are an error, and neither is served. An archive does not interpret rows.
+//! differ in content are an error, and neither is served, unless one is a refusal and the other an
+//! execution. An archive does not interpret rows.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

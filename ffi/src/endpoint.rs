@@ -405,7 +405,8 @@ ffi_function! {
     /// Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
     /// stop at any time and hand in something else. An endpoint with an engine needs no rows and
     /// no commits. Keys, changes and texts are valid until the next call with `endpoint`. To free:
-    /// `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
+    /// `response`, `summary`, `chain_status`, `proof` and `error` of the output, if they are not
+    /// NULL.
     fn milepost_endpoint_poll_output(
         endpoint: *mut milepost_endpoint,
         output: *mut milepost_output,

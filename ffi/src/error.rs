@@ -11,7 +11,7 @@ use crate::value::milepost_bytes;
 
 /// Why a call failed
 ///
-/// Output of the last parameter of functions that can fail for other reasons than their parameters.
+/// Output of the last parameter of functions that return a status.
 pub struct milepost_error {
     _private: (),
 }

@@ -104,9 +104,9 @@ pub enum Output<T = ()> {
     /// What a watch reports, in order; a watch that was not polled in between reports its newest
     /// event only
     ///
-    /// The last one is [`WatchEventKind::Reached`](super::WatchEventKind::Reached), or the error
-    /// that ends the watch: of the storage, or [`ErrorKind::Usage`](crate::ErrorKind::Usage) after
-    /// a shutdown.
+    /// The last one is [`WatchEventKind::Reached`](super::WatchEventKind::Reached) or
+    /// [`WatchEventKind::Forgotten`](super::WatchEventKind::Forgotten), or the error that ends the
+    /// watch: of the storage, or [`ErrorKind::Usage`](crate::ErrorKind::Usage) after a shutdown.
     Watch {
         /// The watch
         handle: RequestHandle,

@@ -1,8 +1,9 @@
 //! How the engine answers where the interface leaves a choice.
 //!
-//! Every setting has a default, with which responses are those of a node. Any combination is valid;
-//! hosts that take settings from their users check that something can be answered with them. What
-//! concerns waiting or the import of blocks is in settings of its own.
+//! Every setting has a default, with which responses are those of a node, except that
+//! `TIMEOUT_ERROR` has no cause. Any combination is valid; hosts that take settings from their
+//! users check that something can be answered with them. What concerns waiting or the import of
+//! blocks is in settings of its own.
 
 #[cfg(feature = "archive")]
 use crate::archive::ArchiveLookup;

@@ -97,8 +97,8 @@ public:
 /// Base class of storages of the host
 ///
 /// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
-/// called alone, never while they run. Each returns 0, or another number to fail, which the error
-/// or the response reports.
+/// called alone, or with snapshots by one thread at a time while they go on. Each returns 0, or
+/// another number to fail, which the error or the response reports.
 class Storage : public Snapshot {
 public:
     /// Return value after an exception
