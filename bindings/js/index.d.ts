@@ -110,7 +110,8 @@ export interface EndpointOptions {
 }
 
 /** Answers a call of a method of the host: with its result, which is written as JSON, or by throwing
- *  a `MethodError`. Any other error is answered as `INTERNAL_ERROR`. */
+ *  a `MethodError`. Any other error is answered as `INTERNAL_ERROR`. Integers of `params` and `id`
+ *  that a number would round are `bigint`. */
 export type HostMethod = (
   params: any,
   call: { readonly id: RequestId; readonly signal: Platform<"AbortSignal"> | undefined },

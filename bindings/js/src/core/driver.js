@@ -4,8 +4,7 @@
 // the storage is.
 
 import { BlockError, ConfigError, RequestError, usageError } from "./errors.js";
-import { answerCalls } from "./host-methods.js";
-import { parseJson } from "./json.js";
+import { answerCalls, parsedCalls } from "./host-methods.js";
 import { Instance } from "./load.js";
 import { KINDS } from "./response.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
@@ -13,13 +12,15 @@ import { Watches } from "./watching.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
 /** @import { WatchRequest } from "./changes.js" */
-/** @import { Methods } from "./host-methods.js" */
+/** @import { Answer, Methods } from "./host-methods.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 /** @import { CallOptions, PendingCall } from "./waiting.js" */
 
 export class Driver {
   #isDisposed = false;
+  /** The key of the last request whose calls the host answers, below the handles of the engine */
+  #lastKey = 0n;
   /** @type {{ handle?: bigint, completed?: Promise<unknown> }} */
   #lastExport = {};
 
@@ -137,9 +138,9 @@ export class Driver {
    */
   async handleRequest(body, { urlMethod, timeout, signal }) {
     signal?.throwIfAborted();
-    const length = this.methods
-      ? await this.startRequestOfHost(body, urlMethod, timeout, signal)
-      : this.startRequest(body, urlMethod, timeout);
+    const start = this.methods && (await this.answerCallsOfHost(body, urlMethod, signal));
+    // Nothing is awaited from here on: the response and the handle are those of the last request.
+    const length = start ? start(timeout) : this.startRequest(body, urlMethod, timeout);
     if (length > 0) return this.lastResponse(length);
     const handle = this.run((endpoint) => endpoint.handle());
     return new Promise((resolve, reject) => {
@@ -168,29 +169,45 @@ export class Driver {
   }
 
   /**
-   * As `startRequest`, after the host has answered the calls of its own methods
+   * Has the host answer the calls of its own methods; the function then hands in the request, as
+   * `startRequest` does
    *
    * @param {string | Uint8Array} body
    * @param {string | undefined} urlMethod
-   * @param {number | undefined} timeout
    * @param {AbortSignal | undefined} signal
+   * @returns {Promise<(timeout?: number) => number>}
    */
-  async startRequestOfHost(body, urlMethod, timeout, signal) {
+  async answerCallsOfHost(body, urlMethod, signal) {
     const text = this.run((endpoint) => {
       const length = this.instance.memory.writeRequest(endpoint, body);
       return endpoint.parse_request(length, urlMethod);
     });
-    const { slot, calls } = /** @type {any} */ (parseJson(text));
+    const { slot, calls } = parsedCalls(text);
     const received = now();
-    const answers = await answerCalls(/** @type {Methods} */ (this.methods), calls, signal);
-    if (signal?.aborted) {
-      this.run((endpoint) => endpoint.handle_parsed(slot));
-      throw signal.reason;
-    }
-    return this.run((endpoint) => {
-      for (const { index, json, kind } of answers) endpoint.answer_call(slot, index, json, KINDS.indexOf(kind));
-      return endpoint.handle_parsed(slot, received, timeout);
+    const drop = () => this.run((endpoint) => endpoint.handle_parsed(slot));
+    /** @type {Answer[]} */
+    const answers = await new Promise((resolve, reject) => {
+      // A call that waits meanwhile, so that an abort and the end of the endpoint reject it.
+      const key = (this.#lastKey -= 1n);
+      const onAbort = () => {
+        this.calls.remove(key);
+        drop();
+        reject(signal?.reason);
+      };
+      this.calls.add(key, { resolve, reject, signal, onAbort });
+      const answers = answerCalls(/** @type {Methods} */ (this.methods), calls, signal);
+      answers.then(resolve, reject).finally(() => this.calls.remove(key));
     });
+    return (timeout) => {
+      if (signal?.aborted) {
+        drop();
+        throw signal.reason;
+      }
+      return this.run((endpoint) => {
+        for (const { index, json, kind } of answers) endpoint.answer_call(slot, index, json, KINDS.indexOf(kind));
+        return endpoint.handle_parsed(slot, received, timeout);
+      });
+    };
   }
 
   /**

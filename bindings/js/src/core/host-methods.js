@@ -4,7 +4,7 @@
 // a time, and the engine writes the responses: envelopes, ids and batches are not known here.
 
 import { MethodError, usageError } from "./errors.js";
-import { writeJson } from "./json.js";
+import { parseIntegers, writeJson } from "./json.js";
 import { typeName } from "./options.js";
 
 /** @import { EndpointOptions, HostMethod, ResponseKind } from "../../index.js" */
@@ -53,9 +53,28 @@ async function answer(method, { index, id, params }, signal) {
   try {
     return { index, json: writeJson((await method(params, { id, signal })) ?? null), kind: "result" };
   } catch (error) {
-    if (error instanceof MethodError) return { index, json: writeJson(error.error), kind: error.kind };
-    return { index, json: writeJson(internalError(String(error))), kind: "internal" };
+    try {
+      if (error instanceof MethodError) return { index, json: writeJson(error.error), kind: error.kind };
+      return { index, json: writeJson(internalError(String(error))), kind: "internal" };
+    } catch {
+      // It has no text, or one that cannot be written.
+      const message = "the method threw what cannot be written as JSON";
+      return { index, json: writeJson(internalError(message)), kind: "internal" };
+    }
   }
+}
+
+/**
+ * The calls of the engine's text about a parsed request; an integer that a number would round is a
+ * `bigint`
+ *
+ * @param {string} text
+ * @returns {{ slot: number, calls: OtherCall[] }}
+ */
+export function parsedCalls(text) {
+  return /** @type {any} */ (
+    parseIntegers(text, (digits) => (Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits)))
+  );
 }
 
 /** @param {string} message */

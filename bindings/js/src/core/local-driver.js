@@ -39,7 +39,8 @@ export class LocalDriver extends Driver {
    */
   async respond(body, urlMethod) {
     if (!this.methods) return this.respondSync(body, urlMethod);
-    const length = await this.startRequestOfHost(body, urlMethod, undefined, undefined);
+    const start = await this.answerCallsOfHost(body, urlMethod, undefined);
+    const length = start();
     return length > 0 ? this.lastResponse(length) : null;
   }
 
