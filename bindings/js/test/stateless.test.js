@@ -148,6 +148,7 @@ test("integers of any size are exact with bigint", () => {
     writeJson({ a: [undefined, 1n], b: undefined, c: new Date(0) }),
     '{"a":[null,1],"c":"1970-01-01T00:00:00.000Z"}',
   );
+  for (const value of [[, 1], new Array(2)]) assert.equal(writeJson(value), JSON.stringify(value));
 });
 
 test("invalid JSON is rejected with bigint, too", () => {

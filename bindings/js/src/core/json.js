@@ -126,7 +126,8 @@ function write(value, key) {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (typeof value.toJSON === "function") return write(value.toJSON(key), key);
   if (Array.isArray(value)) {
-    return `[${value.map((item, index) => write(item, String(index)) ?? "null").join(",")}]`;
+    // Holes too, which `map` leaves out.
+    return `[${[...value].map((item, index) => write(item, String(index)) ?? "null").join(",")}]`;
   }
   const members = [];
   for (const [name, member] of Object.entries(value)) {
