@@ -100,14 +100,13 @@ export class Client {
     const kind = KINDS[response.status];
     /** @type {EndpointResponse<Result>} */
     const result = new EndpointResponse(bytes, kind ?? "result");
-    if (kind) return result;
-    let parsed;
+    let error;
     try {
-      parsed = /** @type {any} */ (result.json());
+      ({ error } = /** @type {any} */ (result.json()));
     } catch (cause) {
-      throw new RequestError(ErrorCode.SYNTAX, `HTTP status ${response.status}: not JSON`, { cause });
+      throw new RequestError(ErrorCode.SYNTAX, `HTTP status ${response.status}: not JSON-RPC`, { cause });
     }
-    return parsed.error ? new EndpointResponse(bytes, "handler") : result;
+    return !kind && error ? new EndpointResponse(bytes, "handler") : result;
   }
 
   /**
