@@ -81,19 +81,23 @@ export function watchByEvents(href, { waitUntil, withResult }, mailbox, fetch, o
 async function* events(body, retry) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let text = "";
+  /** The event that has not ended, which is not searched again, and the line end that may end it */
+  let [text, lineEnd] = ["", ""];
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      text += decoder.decode(value, { stream: true });
-      for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
-        const fields = parseFields(text.slice(0, end));
+      let chunk = lineEnd + decoder.decode(value, { stream: true });
+      for (let end; (end = chunk.indexOf("\n\n")) >= 0; chunk = chunk.slice(end + 2)) {
+        const fields = parseFields(text + chunk.slice(0, end));
+        text = "";
         if (fields.retry) retry.delay = Number(fields.retry);
         if (fields.data !== undefined) {
           yield { id: fields.id ?? "", name: fields.event ?? "message", data: fields.data };
         }
       }
+      lineEnd = chunk.endsWith("\n") ? "\n" : "";
+      text += lineEnd ? chunk.slice(0, -1) : chunk;
       if (text.length > MAX_EVENT) throw new RequestError(ErrorCode.LIMIT, "an event is too large");
     }
   } finally {
