@@ -172,7 +172,7 @@ fn heights_below_the_ones_that_are_kept_are_forgotten() {
     assert_eq!(WriterProgress::read(WRITER, &archive).unwrap(), *writer.progress());
     let gaps = writer.progress().gaps(5..=25);
     assert_eq!(gaps.to_string(), "5-9, 13-19");
-    let floors = [5, 10, 11, 20, 29].map(|earliest| writer.progress().floor(earliest));
+    let floors = [5, 10, 11, 20, 29].map(|earliest| writer.progress().floor(earliest, 0));
     assert_eq!(floors, [5, 10, 12, 29, 29]);
 }
 

@@ -15,6 +15,10 @@ use crate::storage::{Key, Row, Table};
 /// Bytes of rows that are put in one call, about
 const MAX_PUT_BYTES: usize = 4 << 20;
 
+/// Number of heights after a gap in which a transaction that was open before it may still end: a
+/// promise that is yielded resumes within 200 blocks
+const MAX_OPEN_AFTER_GAP: u64 = 1_000;
+
 /// What is exported next, by what is archived
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ArchiveWriter {
@@ -140,15 +144,31 @@ fn part_len(rows: &[(Key, Row)]) -> usize {
 
 impl WriterProgress {
     /// The height from which on a storage has to keep its blocks, if its oldest one has the height
-    /// `earliest`
+    /// `earliest`, and the one after it the height `second`, or 0 if there is none
     ///
     /// Everything below is archived, and no transaction there is open. The newest block that is
-    /// archived is kept, because the block after it names it as its parent.
-    pub(crate) fn floor(&self, earliest: BlockHeight) -> BlockHeight {
-        let Some(range) = self.heights.range_of(earliest) else { return earliest };
+    /// archived is kept, because the block after it names it as its parent; that of a gap of the
+    /// feed is not the newest.
+    pub(crate) fn floor(&self, earliest: BlockHeight, second: BlockHeight) -> BlockHeight {
+        let Some(mut range) = self.heights.range_of(earliest) else { return earliest };
+        if *range.end() == earliest
+            && second > earliest
+            && let Some(after_gap) = self.heights.range_of(second)
+        {
+            range = after_gap;
+        }
         let first_open = self.open.partition_point(|open| open.height < earliest);
-        let open = self.open.get(first_open).map(|open| open.height);
-        open.map_or(*range.end(), |open| open.min(*range.end()))
+        let mut open = self.open.iter().skip(first_open).map(|open| open.height);
+        open.find(|height| !self.is_given_up(*height))
+            .map_or(*range.end(), |open| open.min(*range.end()))
+    }
+
+    /// Whether what is open at this height has lost too much in a gap of the feed to end any more
+    fn is_given_up(&self, height: BlockHeight) -> bool {
+        let mut later = self.heights.iter().skip_while(|range| *range.start() <= height);
+        let Some(after_gap) = later.next() else { return false };
+        let newest = later.last().map_or(*after_gap.end(), |range| *range.end());
+        newest - *after_gap.start() >= MAX_OPEN_AFTER_GAP
     }
 
     fn forget(&mut self, last: BlockHeight) {

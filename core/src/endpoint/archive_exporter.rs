@@ -58,9 +58,10 @@ pub struct ArchiveExporter {
     first_kept: BlockHeight,
     /// The progress of all writers; `None` until it was read
     union: Option<WriterProgress>,
-    /// The heights of the storage's oldest block and of its head, as they were after the last
-    /// export
+    /// The heights of the storage's oldest block, of the one after it and of its head, as they were
+    /// after the last export
     earliest: Option<BlockHeight>,
+    second: BlockHeight,
     head: BlockHeight,
     /// Whether the progress of all writers is read in this run
     reads_progress: bool,
@@ -181,6 +182,7 @@ impl ArchiveExporter {
             first_kept: 0,
             union: None,
             earliest: None,
+            second: 0,
             head: 0,
             reads_progress: false,
             stage: Stage::Idle,
@@ -285,7 +287,9 @@ impl ArchiveExporter {
     fn kept_from(&self) -> BlockHeight {
         match (self.earliest, self.progress()) {
             _ if self.is_complete() => BlockHeight::MAX,
-            (Some(earliest), Some(progress)) => progress.floor(earliest.max(self.first_kept)),
+            (Some(earliest), Some(progress)) => {
+                progress.floor(earliest.max(self.first_kept), self.second)
+            }
             (earliest, _) => earliest.unwrap_or(0),
         }
     }
@@ -392,6 +396,7 @@ impl ArchiveExporter {
             (Stage::Write(_), ExportAnswer::Written) => Ok(self.write()),
             (Stage::Chain, ExportAnswer::Chain(chain)) => {
                 self.earliest = chain.earliest.map(|block| block.height);
+                self.second = chain.second;
                 self.head = chain.head.map_or(0, |block| block.height);
                 // What others have archived is read when nothing can be forgotten by what is known.
                 let is_stuck = Some(self.kept_from()) <= self.earliest;
@@ -423,7 +428,7 @@ impl ArchiveExporter {
     }
 
     fn read_chain(&mut self) -> ExportStep {
-        self.wait(Stage::Chain, ExportStep::Chain(ChainQuery::new()))
+        self.wait(Stage::Chain, ExportStep::Chain(ChainQuery::for_export()))
     }
 
     fn wait(&mut self, stage: Stage, step: ExportStep) -> ExportStep {

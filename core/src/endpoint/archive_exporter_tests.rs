@@ -351,6 +351,22 @@ fn an_endpoint_forgets_only_what_is_archived() {
 }
 
 #[test]
+fn a_gap_of_the_feed_holds_nothing_back() {
+    // Without transactions: one that was open before the gap would be waited for.
+    let mut chain =
+        Practice::new(PracticeSettings { transactions: 0..=0, ..PracticeSettings::demo(1) });
+    let mut messages: Vec<_> = (0..80).map(|_| chain.next_message().json).collect();
+    messages.drain(30..40);
+    messages.drain(15..18);
+    let (mut storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
+    let mut exporter = exporter(7);
+    import(&mut exporter, &mut storage, &archive, &messages);
+    assert!(blocks(&storage) < 10, "{} blocks", blocks(&storage));
+    assert_eq!(exporter.status().evicted_blocks, 0);
+    assert_eq!(exporter.status().complete.iter().count(), 3);
+}
+
+#[test]
 fn answers_to_an_endpoint_that_no_export_needs_are_refused() {
     let endpoint: Endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     let mut host = RemoteHost::new(endpoint);

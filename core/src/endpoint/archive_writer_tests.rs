@@ -285,7 +285,21 @@ fn open_transactions_hold_back_what_is_forgotten() {
     };
     let floors = [(5, 5), (10, 14), (14, 14), (15, 20), (20, 20), (25, 25), (30, 40)];
     for (earliest, floor) in floors {
-        assert_eq!(progress.floor(earliest), floor, "{earliest}");
+        assert_eq!(progress.floor(earliest, earliest + 1), floor, "{earliest}");
+    }
+    // What is between two ranges may be stored here, and nowhere else.
+    let floors = [(14, 14), (15, 20), (20, 40)];
+    for (earliest, floor) in floors {
+        assert_eq!(progress.floor(earliest, 30), floor, "{earliest}");
+    }
+    // Of a gap, what was open before it is given up after a while.
+    for (newest, floor) in [(1_029, 14), (1_030, 20)] {
+        let mut progress = progress.clone();
+        progress.heights.insert(100..=newest);
+        assert_eq!(progress.floor(10, 0), floor, "{newest}");
+    }
+    for second in [0, 12, 25] {
+        assert_eq!(progress.floor(20, second), 20, "{second}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state of the chain in the storage: its ends, and the height above which it has no gap.
 //!
-//! Five rows at most, in three round trips. A transaction is not looked at: the heights say what
-//! an unknown one can mean.
+//! Five rows at most, in three round trips; for an export two more rows, in one more. A transaction
+//! is not looked at: the heights say what an unknown one can mean.
 
 use alloc::string::String;
 
@@ -22,6 +22,9 @@ pub struct ChainStatus {
     pub last_final: Option<BlockPoint>,
     /// The oldest canonical block that is retained
     pub earliest: Option<BlockPoint>,
+    /// The height of the canonical block after the oldest one, if an export asked for it, or else 0
+    #[cfg(feature = "archive")]
+    pub(super) second: BlockHeight,
     /// The height from which on every canonical block up to the head was imported and is retained;
     /// above that of `earliest` if the feed had a gap
     ///
@@ -49,13 +52,23 @@ pub struct ChainStatus {
 pub struct ChainQuery(RestartableQuery<ReadChain>);
 
 /// The function that the query restarts until it has all rows
-#[derive(Debug)]
-struct ReadChain;
+#[derive(Debug, Default)]
+struct ReadChain {
+    /// Whether the second block is read, too
+    #[cfg(feature = "archive")]
+    is_for_export: bool,
+}
 
 impl ChainQuery {
     /// The query
     pub fn new() -> Self {
-        Self(RestartableQuery::new(ReadChain))
+        Self(RestartableQuery::new(ReadChain::default()))
+    }
+
+    /// The query with the second block
+    #[cfg(feature = "archive")]
+    pub(super) fn for_export() -> Self {
+        Self(RestartableQuery::new(ReadChain { is_for_export: true }))
     }
 }
 
@@ -69,7 +82,7 @@ impl Restartable for ReadChain {
     type Output = ChainStatus;
 
     fn restarted(&self) -> Option<Self> {
-        Some(Self)
+        Some(Self { ..*self })
     }
 
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ChainStatus, Suspend> {
@@ -96,6 +109,11 @@ impl Restartable for ReadChain {
             let head = rows.block(head.hash)?;
             status.latest_protocol_version = head.map(|block| block.protocol_version);
             status.earliest = rows.earliest(&chain)?;
+            #[cfg(feature = "archive")]
+            if self.is_for_export && chain.block_count() > 1 {
+                let second = rows.canonical(chain.first_ordinal + 1)?;
+                status.second = second.map_or(0, |block| block.height);
+            }
         }
         Ok(status)
     }

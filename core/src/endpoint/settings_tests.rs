@@ -142,6 +142,8 @@ fn the_status_of_a_chain_is_what_its_rows_say() {
             head: Some(head),
             last_final: Some(first),
             earliest: Some(first),
+            #[cfg(feature = "archive")]
+            second: 0,
             complete_from: Some(6),
             finality: Some(if all_final { FinalityRule::All } else { FinalityRule::Headers }),
             chain_id: Some("dev".into()),

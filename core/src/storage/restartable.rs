@@ -98,7 +98,12 @@ impl RowCache<'_> {
         if chain.block_count() == 0 {
             return Ok(None);
         }
-        let row = self.row(Key::number(Table::Ordinals, chain.first_ordinal))?;
+        self.canonical(chain.first_ordinal)
+    }
+
+    /// The canonical block of this ordinal
+    pub(crate) fn canonical(&mut self, ordinal: u64) -> Result<Option<BlockPoint>, Suspend> {
+        let row = self.row(Key::number(Table::Ordinals, ordinal))?;
         let Some(row) = row else { return Ok(None) };
         let hash = decode_block_hash(Table::Ordinals, row)?;
         Ok(self.block(hash)?.map(|block| BlockPoint { height: block.height, hash }))
