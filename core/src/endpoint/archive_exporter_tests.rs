@@ -264,7 +264,7 @@ fn a_page_that_does_not_advance_and_an_answer_to_another_step_are_errors() {
     };
     assert!(matches!(exporter.start(false), ExportStep::Chain(_)));
     let chain = Engine::default().chain_status(&storage).unwrap();
-    let scan = exporter.handle(Ok(ExportAnswer::Chain(chain)));
+    let scan = exporter.handle(Ok(ExportAnswer::Chain(chain.clone())));
     assert!(matches!(scan, ExportStep::Scan { after: None, .. }));
     assert!(matches!(exporter.handle(page()), ExportStep::Scan { after: Some(_), .. }));
     let ExportStep::Done(Err(error)) = exporter.handle(page()) else { panic!("it continues") };
@@ -274,6 +274,20 @@ fn a_page_that_does_not_advance_and_an_answer_to_another_step_are_errors() {
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
     assert_eq!(exporter.status().failures, 3);
+
+    // Nor does one that has a row again after others, or a row of another table.
+    let row = |key| (key, Row::from(&b"row"[..]));
+    let (first, second) = (WriterProgress::key(WriterId(1)), WriterProgress::key(WriterId(2)));
+    for wrong in [[second, first], [second, Key::number(Table::Heights, 1)]] {
+        assert!(matches!(exporter.start(false), ExportStep::Chain(_)));
+        exporter.handle(Ok(ExportAnswer::Chain(chain.clone())));
+        assert!(matches!(exporter.handle(page()), ExportStep::Scan { after: Some(_), .. }));
+        let answer = ExportAnswer::Page(wrong.map(row).into());
+        let ExportStep::Done(Err(error)) = exporter.handle(Ok(answer)) else {
+            panic!("it is read")
+        };
+        assert_eq!(error.kind(), ErrorKind::Storage);
+    }
 }
 
 #[test]
