@@ -2,10 +2,19 @@
 //!
 //! A failing seed is printed, and runs alone with `MILEPOST_SEED=<seed>`.
 
-use milepost_simulation::{run_practice, run_practice_seeds};
+use milepost_simulation::{run, run_practice, run_practice_seeds};
 
 /// Seeds of one run, about a minute on 2 cores without optimisation
 const SEEDS: u64 = 36;
+
+#[test]
+fn what_an_endpoint_hands_out_agrees_with_the_oracle() {
+    for seed in 0..1_000 {
+        if let Err(error) = run(seed, false) {
+            panic!("seed {seed}: {error}; `cargo run -p milepost-simulation -- --seed {seed}`");
+        }
+    }
+}
 
 #[test]
 fn responses_agree_with_the_oracle() {
