@@ -179,6 +179,10 @@ impl Follower {
         if let Purpose::Stream(height) = flight.purpose {
             self.past_caches.insert(height);
         }
+        let detail = match flight.ask {
+            Ask::Block(request) => format!("block {}: {detail}", request.height),
+            _ => detail,
+        };
         let feed = &mut self.feeds[flight.feed];
         feed.bad_messages += 1;
         if feed.bad_messages >= MAX_BAD_MESSAGES {

@@ -4,7 +4,7 @@ use alloc::format;
 
 use milepost::primitives::BlockHeight;
 
-use super::{Follower, MAX_EMPTY, TOO_HIGH_DELAY};
+use super::{Follower, InFlight, MAX_EMPTY, TOO_HIGH_DELAY};
 use crate::event::Event;
 use crate::message::FeedBlock;
 use crate::orphans::Received;
@@ -178,11 +178,24 @@ impl Follower {
         }
     }
 
+    /// Whether no feed has answered about this height for so long that what is above it is taken:
+    /// the block there names the one that is missing
+    fn is_unanswered(&self, height: BlockHeight) -> bool {
+        let is_asked = |it: &InFlight| it.purpose == Purpose::Stream(height);
+        self.is_frozen
+            && !self.fetched.contains_key(&height)
+            && self.fetched.range(height..).next().is_some()
+            && !self.in_flight.values().any(is_asked)
+    }
+
     /// Takes the blocks of the stream that have arrived
     pub(super) fn advance(&mut self, now: u64) {
         while let Some((next, finality)) = self.position.stream() {
             if finality == Finality::Final && self.is_final_chain_broken() {
                 return;
+            }
+            if self.is_unanswered(next) {
+                self.fetched.insert(next, None);
             }
             match self.fetched.remove(&next) {
                 Some(Some((block, feed))) => {
