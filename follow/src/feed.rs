@@ -19,7 +19,7 @@ const MAX_RETRY_AFTER: u64 = 3_600_000;
 /// The longest doubling of a wait, which its maximum bounds as well
 const MAX_DOUBLINGS: u32 = 16;
 /// When a feed of another chain is compared again
-const COMPARE_AGAIN: u64 = 60_000;
+pub(crate) const COMPARE_AGAIN: u64 = 60_000;
 
 /// The result of comparing the chain of a feed
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,9 +30,10 @@ pub(crate) enum Identity {
     SameName(u64),
     /// It did not have that height yet: how far it is decides
     Behind,
+    /// Its first block is above that one: whether it has the block after the head is asked at this
+    /// many heights above the head
+    AfterHead(u64),
     SameChain,
-    /// It has another chain, with the predicate of the sentence that says so
-    OtherChain(String),
 }
 
 /// A height that a feed said to have, above the head of that time
@@ -50,6 +51,8 @@ pub(crate) struct Feed {
     pub(crate) settings: FeedSettings,
     pub(crate) budget: Budget,
     pub(crate) identity: Identity,
+    /// The predicate of the sentence that it has another chain, until it is believed
+    pub(crate) other_chain: Option<String>,
     /// Number of failures in a row
     pub(crate) failures: u32,
     /// When the last of them was noticed
@@ -87,6 +90,7 @@ impl Feed {
             budget: Budget::new(settings.requests_per_minute),
             settings,
             identity: Identity::Unknown,
+            other_chain: None,
             failures: 0,
             failed_at: 0,
             refusals: 0,
@@ -107,14 +111,21 @@ impl Feed {
     }
 
     pub(crate) const fn has_other_chain(&self) -> bool {
-        matches!(self.identity, Identity::OtherChain(_))
+        self.other_chain.is_some()
     }
 
     /// Notes that it has another chain
     pub(crate) fn refuse_chain(&mut self, detail: String, now: u64) {
-        self.identity = Identity::OtherChain(detail);
+        self.identity = Identity::Unknown;
+        self.other_chain = Some(detail);
         self.retry_at = now.saturating_add(COMPARE_AGAIN);
         self.claim = None;
+    }
+
+    /// Notes that it has the chain that is followed
+    pub(crate) fn believe(&mut self) {
+        self.identity = Identity::SameChain;
+        self.other_chain = None;
     }
 
     /// Leaves it alone after a failure; returns for how long

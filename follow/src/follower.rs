@@ -10,6 +10,8 @@ mod asking;
 mod blocks;
 mod identity;
 mod order;
+#[cfg(test)]
+mod restart_tests;
 mod stream;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

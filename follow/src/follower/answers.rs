@@ -209,8 +209,15 @@ impl Follower {
                 }
             }
             (Purpose::Identity, SourceErrorKind::TooHigh) => {
-                self.feeds[feed].identity = Identity::Behind;
+                match self.feeds[feed].identity {
+                    // There is no block after the head yet.
+                    Identity::AfterHead(_) => self.compare_later(feed, now),
+                    _ => self.feeds[feed].identity = Identity::Behind,
+                }
                 self.observe_failed(error, 0, feed);
+            }
+            (Purpose::Identity, SourceErrorKind::TooLow) if self.known_head().is_some() => {
+                self.handle_low_anchor(flight, error, now);
             }
             (Purpose::Stream(height), SourceErrorKind::TooLow) if is_at_start => {
                 let high = self.anchor.map_or(height, |anchor| anchor.height).max(height);
@@ -298,9 +305,8 @@ impl Follower {
         if self.has_served {
             return;
         }
-        let other = |feed: &Feed| match &feed.identity {
-            Identity::OtherChain(detail) => Some((FollowErrorKind::OtherChain, detail.clone())),
-            _ => None,
+        let other = |feed: &Feed| {
+            feed.other_chain.clone().map(|detail| (FollowErrorKind::OtherChain, detail))
         };
         // A host with a chain waits for feeds that serve it again, unless it was given wrong ones.
         let refusal = |feed: &Feed| match self.stored {

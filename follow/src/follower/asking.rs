@@ -204,11 +204,13 @@ impl Follower {
     pub(super) fn identity_ask(&self, index: usize) -> Option<Ask> {
         let above = match &self.feeds[index].identity {
             Identity::SameChain => return None,
-            Identity::Unknown | Identity::OtherChain(_) if self.settings.chain_id.is_some() => {
-                return Some(Ask::ChainId);
-            }
-            Identity::Unknown | Identity::OtherChain(_) => 0,
+            Identity::Unknown if self.settings.chain_id.is_some() => return Some(Ask::ChainId),
+            Identity::Unknown => 0,
             Identity::Behind => return Some(Ask::Head(Finality::Final)),
+            Identity::AfterHead(above) => {
+                let height = self.known_head()?.height.saturating_add(1).saturating_add(*above);
+                return Some(Ask::Block(BlockRequest::new(height, Finality::Optimistic)));
+            }
             Identity::SameName(above) => *above,
         };
         let height = self.anchor?.height.saturating_add(above);

@@ -3,11 +3,12 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
+use milepost::primitives::BlockHeight;
 use milepost::storage::BlockPoint;
 
 use super::{Follower, InFlight, Start, StoredChain, TOO_HIGH_DELAY};
 use crate::event::{ChangeReason, Event};
-use crate::feed::Identity;
+use crate::feed::{COMPARE_AGAIN, Identity};
 use crate::message::FeedBlock;
 use crate::position::Position;
 use crate::recent::Recent;
@@ -17,6 +18,8 @@ use crate::request::{Ask, SourceError, SourceErrorKind};
 const MAX_SKIPPED: u64 = 20;
 /// Number of heights that a feed may be behind the chain of the host, which is some hours
 const MAX_FEED_LAG: u64 = 20_000;
+/// Number of heights by which the nodes behind one address may differ
+const MAX_NODE_LAG: u64 = 20;
 /// Characters of the name of a chain that an error has
 const MAX_NAME: usize = 64;
 
@@ -26,7 +29,7 @@ impl Follower {
         if self.anchor.is_none() {
             // The first feed that answers says which chain it is.
             self.anchor = Some(block.block);
-            self.feeds[feed].identity = Identity::SameChain;
+            self.feeds[feed].believe();
         }
         if let (Start::Resume, Some(StoredChain { head, last_final })) = (self.start, self.stored)
             && height.saturating_sub(head.height) <= self.settings.max_catch_up
@@ -82,15 +85,22 @@ impl Follower {
                     "is of another chain: its last final block is {newest}, and that of the chain is {height}"
                 );
                 self.refuse_chain(flight.feed, detail, now);
+            } else if self.had_final(flight.feed)
+                && let Some(detail) = self.loss(newest, MAX_NODE_LAG)
+            {
+                self.refuse_chain(flight.feed, detail, now);
             } else {
                 self.feeds[flight.feed].identity = Identity::SameName(0);
-                self.feeds[flight.feed].pause(TOO_HIGH_DELAY, now);
+                self.compare_later(flight.feed, now);
             }
             return;
         }
+        if let Identity::AfterHead(_) = self.feeds[flight.feed].identity {
+            return self.handle_after_head(flight, found, now);
+        }
         let what = match found.prev_height {
             _ if found.block.hash == hash || found.prev_hash == hash => {
-                self.feeds[flight.feed].identity = Identity::SameChain;
+                self.feeds[flight.feed].believe();
                 return;
             }
             _ if found.block.height == height => found.block.hash.to_string(),
@@ -103,17 +113,46 @@ impl Follower {
         self.refuse_chain(flight.feed, detail, now);
     }
 
+    /// A feed that has only blocks above the anchor sent one above the head
+    fn handle_after_head(&mut self, flight: &InFlight, found: &FeedBlock, now: u64) {
+        let is_head = |head: BlockPoint| head.hash == found.prev_hash;
+        if self.chain.contains(found.prev_hash) || self.known_head().is_some_and(is_head) {
+            self.feeds[flight.feed].believe();
+        } else {
+            self.lacks_anchor(flight, now);
+        }
+    }
+
+    /// The highest block that was handed out, or the one of the host at the start
+    pub(super) fn known_head(&self) -> Option<BlockPoint> {
+        self.chain.head().or(self.stored.map(|stored| stored.head))
+    }
+
     /// A feed has no block there: the next one says whether the height is skipped
     pub(super) fn handle_no_anchor(&mut self, flight: &InFlight, now: u64) {
         let feed = &mut self.feeds[flight.feed];
-        let above = match feed.identity {
-            Identity::SameName(above) => above.saturating_add(1),
-            _ => 1,
+        let (state, above): (fn(u64) -> Identity, u64) = match feed.identity {
+            Identity::SameName(above) => (Identity::SameName, above),
+            Identity::AfterHead(above) => (Identity::AfterHead, above),
+            _ => (Identity::SameName, 0),
         };
-        if above < MAX_SKIPPED {
-            feed.identity = Identity::SameName(above);
+        if above.saturating_add(1) < MAX_SKIPPED {
+            feed.identity = state(above.saturating_add(1));
         } else {
             self.lacks_anchor(flight, now);
+        }
+    }
+
+    /// A feed has no block as low as the anchor, as one that was started again: the block after the
+    /// head is compared, if that was not tried
+    pub(super) fn handle_low_anchor(&mut self, flight: &InFlight, error: SourceError, now: u64) {
+        let feed = &mut self.feeds[flight.feed];
+        if matches!(feed.identity, Identity::AfterHead(_)) {
+            feed.identity = Identity::Unknown;
+            self.fail(flight.feed, error, flight.sent_at, now);
+        } else {
+            feed.identity = Identity::AfterHead(0);
+            self.observe_failed(error, 0, flight.feed);
         }
     }
 
@@ -144,14 +183,36 @@ impl Follower {
         let feed = &mut self.feeds[index];
         feed.says_newest(newest.block.height, head, now);
         feed.failures = 0;
-        let Some(last) = self.chain.last_final() else { return };
-        if index == self.active && newest.block.height < last.height {
-            let detail = format!(
-                "has another chain, or has lost blocks: its newest block is {}, and block {} was final",
-                newest.block.height, last.height
-            );
+        if index == self.active
+            && let Some(detail) = self.loss(newest.block.height, 0)
+        {
             self.refuse_chain(index, detail, now);
         }
+    }
+
+    /// The predicate of the sentence about a feed that had the last final block, if its newest block
+    /// is more than `lag` heights below that
+    fn loss(&self, newest: BlockHeight, lag: u64) -> Option<String> {
+        let last = self.chain.last_final()?.height;
+        (newest.saturating_add(lag) < last).then(|| {
+            format!(
+                "has another chain, or has lost blocks: its newest block is {newest}, and block {last} \
+                 was final"
+            )
+        })
+    }
+
+    /// Whether a feed has served the chain, or has said to have its last final block
+    fn had_final(&self, index: usize) -> bool {
+        let newest = self.feeds[index].newest.map(|(height, _)| height);
+        index == self.active && self.has_served
+            || newest >= self.chain.last_final().map(|last| last.height)
+    }
+
+    /// Compares the chain of a feed when it may have the block that it has not yet
+    pub(super) fn compare_later(&mut self, index: usize, now: u64) {
+        let feed = &mut self.feeds[index];
+        feed.pause(if feed.has_other_chain() { COMPARE_AGAIN } else { TOO_HIGH_DELAY }, now);
     }
 }
 
