@@ -405,7 +405,7 @@ impl Importer {
                 status.taken_in(block, it.position != BlockPosition::Known);
                 show_progress(&progress, block);
                 if let Some(served) = &status.served {
-                    served.add(&block.message, it);
+                    served.add(&block.message, block.prev_height, it);
                 }
                 let epoch = epoch_id(&block.message).filter(|_| is_head(it));
                 if let Some(epoch_id) = epoch.filter(|_| epoch != last_epoch) {

@@ -7,9 +7,11 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{ImportSettings, ImportSummary};
 use milepost::storage::MemoryStorage;
+use milepost_feeds::FeedBlock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
@@ -41,7 +43,8 @@ impl Feed {
     pub fn new<'a>(messages: impl IntoIterator<Item = &'a (Vec<u8>, ImportSummary)>) -> Self {
         let served = ServedFeed::new(FEED_BYTES);
         for (text, imported) in messages {
-            served.add(text, imported);
+            let block = FeedBlock::read(text.clone(), TrackedShards::ALL).ok();
+            served.add(text, block.and_then(|block| block.prev_height), imported);
         }
         Self(Arc::new(FeedStatus::new(Vec::new(), CLIENT_TIME, Some(served))))
     }

@@ -37,10 +37,18 @@ pub(crate) struct ServedFeed {
 
 #[derive(Default)]
 struct State {
-    messages: HashMap<CryptoHash, (BlockHeight, Message)>,
+    messages: HashMap<CryptoHash, Kept>,
     canonical: BTreeMap<BlockHeight, CryptoHash>,
     last_final: Option<BlockHeight>,
     bytes: usize,
+}
+
+/// A message that is kept
+struct Kept {
+    height: BlockHeight,
+    /// The lowest height of which the block says what is there: that after its parent
+    proven_from: BlockHeight,
+    message: Message,
 }
 
 /// A message, compressed by gzip
@@ -72,7 +80,7 @@ pub(crate) enum Served {
     Empty,
     /// Above the newest block
     TooHigh,
-    /// Below the oldest message that is kept
+    /// Below the oldest message that is kept, and not proven to be empty by it
     TooLow,
 }
 
@@ -83,7 +91,14 @@ impl ServedFeed {
     }
 
     /// Adds a block that is in the store; called for every block in order
-    pub(crate) fn add(&self, text: &[u8], imported: &ImportSummary) {
+    ///
+    /// Without the height of its parent, the block proves nothing of the heights below it.
+    pub(crate) fn add(
+        &self,
+        text: &[u8],
+        prev_height: Option<BlockHeight>,
+        imported: &ImportSummary,
+    ) {
         if imported.position == BlockPosition::Known {
             return;
         }
@@ -91,7 +106,9 @@ impl ServedFeed {
         let mut state = lock(&self.state);
         state.bytes += message.0.len();
         let block = imported.block;
-        state.messages.insert(block.hash, (block.height, message));
+        let proven_from = prev_height.map_or(block.height, |parent| parent.saturating_add(1));
+        let kept = Kept { height: block.height, proven_from, message };
+        state.messages.insert(block.hash, kept);
         for block in &imported.reverted {
             state.canonical.remove(&block.height);
         }
@@ -147,13 +164,20 @@ impl State {
         Some((*first, *last))
     }
 
+    /// The lowest height of which the messages say what is there
+    fn proven_from(&self) -> BlockHeight {
+        let lowest = self.canonical.first_key_value();
+        let lowest = lowest.and_then(|(_, hash)| self.messages.get(hash));
+        lowest.map_or(0, |kept| kept.proven_from)
+    }
+
     fn at(&self, height: BlockHeight, finality: Finality) -> Served {
         match self.range(finality) {
-            Some((first, _)) if height < first => Served::TooLow,
+            Some(_) if height < self.proven_from() => Served::TooLow,
             Some((_, last)) if height <= last => {
                 let hash = self.canonical.get(&height);
-                let message = hash.and_then(|hash| self.messages.get(hash));
-                message.map_or(Served::Empty, |(_, message)| Served::Message(message.clone()))
+                let kept = hash.and_then(|hash| self.messages.get(hash));
+                kept.map_or(Served::Empty, |kept| Served::Message(kept.message.clone()))
             }
             _ => Served::TooHigh,
         }
@@ -161,15 +185,73 @@ impl State {
 
     /// Drops the message of the lowest block, whether it is canonical or on a fork
     fn drop_lowest(&mut self) {
-        let lowest = self.messages.iter().min_by_key(|(_, (height, _))| *height);
-        let Some((hash, height)) = lowest.map(|(hash, (height, _))| (*hash, *height)) else {
+        let lowest = self.messages.iter().min_by_key(|(_, kept)| kept.height);
+        let Some((hash, height)) = lowest.map(|(hash, kept)| (*hash, kept.height)) else {
             return;
         };
-        if let Some((_, message)) = self.messages.remove(&hash) {
-            self.bytes -= message.0.len();
+        if let Some(kept) = self.messages.remove(&hash) {
+            self.bytes -= kept.message.0.len();
         }
         if self.canonical.get(&height) == Some(&hash) {
             self.canonical.remove(&height);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::config::TrackedShards;
+    use milepost::endpoint::{Engine, WaitConfig};
+    use milepost::import::ImportSettings;
+    use milepost_feeds::FeedBlock;
+    use milepost_practice::{Practice, Settings};
+
+    use super::*;
+    use crate::chain::Chain;
+    use crate::store::{Store, StoreLocation};
+
+    /// Blocks at every other height, which are in a store
+    fn blocks(count: usize) -> Vec<(FeedBlock, ImportSummary)> {
+        let mut practice = Practice::new(Settings { skips: 1000, ..Settings::demo(3) });
+        let store = Store::open(&StoreLocation::Memory).unwrap();
+        let (settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
+        let chain = Chain::new(Engine::default(), store, settings, wait_config);
+        let messages = (0..count).map(|_| practice.next_message().json);
+        let read = |json: Vec<u8>| {
+            let imported = chain.import_block(&json).unwrap();
+            (FeedBlock::read(json, TrackedShards::ALL).unwrap(), imported)
+        };
+        messages.map(read).collect()
+    }
+
+    fn text_at(feed: &ServedFeed, height: BlockHeight) -> String {
+        match lock(&feed.state).at(height, Finality::Optimistic) {
+            Served::Message(message) => String::from_utf8(message.text()).unwrap(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn heights_are_known_from_the_parent_of_the_oldest_block_on() {
+        let blocks = blocks(6);
+        let heights: Vec<_> = blocks.iter().map(|(block, _)| block.block.height).collect();
+        assert!(heights.windows(2).skip(1).all(|pair| pair[1] - pair[0] == 2), "{heights:?}");
+        let (whole, newest_only) = (ServedFeed::new(usize::MAX), ServedFeed::new(1));
+        for (newest, (block, imported)) in blocks.iter().enumerate().skip(2) {
+            for (feed, oldest) in [(&whole, 2), (&newest_only, newest)] {
+                feed.add(&block.message, block.prev_height, imported);
+                let range = (heights[oldest], heights[newest]);
+                assert_eq!(feed.range(Finality::Optimistic), Some(range));
+                let text = String::from_utf8(blocks[oldest].0.message.clone()).unwrap();
+                assert_eq!(text_at(feed, heights[oldest]), text);
+                assert_eq!(text_at(feed, heights[oldest] - 1), "Empty");
+                assert_eq!(text_at(feed, heights[oldest - 1]), "TooLow");
+            }
+        }
+        // A header may lack the height of its parent.
+        let (block, imported) = &blocks[4];
+        let feed = ServedFeed::new(1);
+        feed.add(&block.message, None, imported);
+        assert_eq!(text_at(&feed, heights[4] - 1), "TooLow");
     }
 }

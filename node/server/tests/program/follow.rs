@@ -363,6 +363,39 @@ fn a_server_follows_another() {
 }
 
 #[test]
+fn a_server_that_starts_again_at_a_gap_serves_it_to_its_followers() {
+    // Few blocks come after the gap, so that nobody catches up along the final chain.
+    let mut messages: Vec<_> = canonical(&chain(12, 200)).cloned().collect();
+    let is_gap = |pair: &[BlockMessage]| pair[1].height - pair[0].height > 1;
+    let index = 20 + messages[20..].windows(2).position(is_gap).unwrap();
+    let below = messages[index].height;
+    messages.truncate(index + 5);
+    let feed = serve_feed(&messages, Faults::default());
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("first.milepost");
+    let (from, until) = (messages[0].height.to_string(), below.to_string());
+    let serves = ["--store", text(&store), "--from", &from, "--serve-feed", "64MiB"];
+    let first = follow(&feed, &[&serves[..], &["--until", &until]].concat());
+    let url = format!("neardata+{}", first.url());
+    let second = Server::start(&["--follow", &url, "--from", &from, "--feed-requests", "100000"]);
+    let reaches = |height: u64| {
+        second.until("the head", || second.get("/status").json()["head"]["height"] == height);
+    };
+    reaches(below);
+    let address = first.address.to_string();
+    first.signal("TERM");
+    assert_eq!(first.ended().code(), Some(0));
+
+    let mut again = command(&["serve", "--listen", &address, "--follow", &feed.url()]);
+    again.args(serves);
+    let first = Server::spawn(again);
+    reaches(messages.last().unwrap().height);
+    assert_eq!(second.get("/status").json()["blocks"], messages.len());
+    assert_eq!(first.get(&format!("/v0/block_opt/{}", below + 1)).text(), "null");
+    assert_eq!(first.get(&format!("/v0/block_opt/{below}")).status, 404);
+}
+
+#[test]
 fn a_served_feed_is_bounded() {
     let messages = chain(13, 100);
     let feed = serve_feed(&messages, Faults::default());
