@@ -24,6 +24,8 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost::primitives::CryptoHash;
+use milepost::storage::rows::BlockRecord;
+use milepost::storage::{BlockPoint, Key, Snapshot as _, Table};
 use milepost_feeds::{
     Ask, BlockRequest, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
     Follower, ImportError, Pace, Response, RpcClient, Settings, Source, SourceErrorKind, Start,
@@ -233,6 +235,11 @@ impl Follow {
         let in_store = status_of(&chain).await?;
         let stored = stored_chain(&in_store);
         let Self { sources, start, start_margin, until, config_nodes, status, .. } = self;
+        if let Some(head) = in_store.head
+            && let Some(timestamp_nanos) = produced_at(&chain, head).await?
+        {
+            status.starts_with(timestamp_nanos);
+        }
         let waits_for_configs = self.waits_for_configs;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let of_feed = sources.iter().find_map(|source| source.chain_id);
@@ -432,6 +439,19 @@ impl Importer {
 async fn status_of(chain: &Arc<Chain>) -> Result<ChainStatus, Failure> {
     let status = QueryError::result_of(chain.spawn_blocking(Chain::status).await);
     status.map_err(|error| Failure::from(error.to_string()))
+}
+
+/// When a block of the store was produced, in nanoseconds since 1970; `None` if it was imported
+/// without a check against its hash, with which its time is stored
+async fn produced_at(chain: &Arc<Chain>, block: BlockPoint) -> Result<Option<u64>, Failure> {
+    let read = move |chain: &Chain| {
+        let row = chain.store().snapshot().get(&Key::hash(Table::Blocks, block.hash))?;
+        let row = row.as_deref().map(BlockRecord::decode).transpose()?;
+        let header = row.and_then(|row| row.proof.parts()).map(|(header, _)| header);
+        Ok(header.map(|header| header.timestamp))
+    };
+    let found: Option<Result<_, milepost::Error>> = chain.spawn_blocking(read).await;
+    QueryError::result_of(found).map_err(|error| Failure::from(error.to_string()))
 }
 
 /// Whether an error of an import is about its block, and not about the store

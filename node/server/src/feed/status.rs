@@ -140,6 +140,11 @@ impl FeedStatus {
         }
     }
 
+    /// Notes when the block that a server starts with was produced, in nanoseconds since 1970
+    pub(crate) fn starts_with(&self, timestamp_nanos: u64) {
+        self.timestamp.fetch_max(timestamp_nanos, Relaxed);
+    }
+
     /// Notes that a block is in the store, and whether it is there for the first time
     pub(crate) fn taken_in(&self, block: &FeedBlock, is_new: bool) {
         self.taken.fetch_max(block.block.height, Relaxed);
@@ -194,7 +199,7 @@ impl FeedStatus {
         *lock(&self.config_missing_since)
     }
 
-    /// The age of the newest block that was taken in; `None` before the first
+    /// The age of the newest block in the store; `None` if it is not known when that was produced
     pub(crate) fn age(&self) -> Option<Duration> {
         let timestamp = self.timestamp.load(Relaxed);
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -207,12 +212,15 @@ impl FeedStatus {
         self.is_complete.load(Relaxed)
     }
 
-    /// Whether the newest block is recent enough, or no further one is asked for
+    /// Whether the newest block is recent enough and from the feed, or no further one is asked for
     pub(crate) fn is_up_to_date(&self) -> bool {
         if self.is_complete() {
             return true;
         }
-        !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)
+        // A stored head may be recent after a start with feeds that have no blocks.
+        let has_block = self.taken.load(Relaxed) > 0;
+        let is_recent = self.age().is_some_and(|age| age <= self.max_age);
+        has_block && is_recent && !self.is_frozen.load(Relaxed)
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
@@ -220,7 +228,7 @@ impl FeedStatus {
         gauge(registry, "feed_head_height", help, Some(self.seen.load(Relaxed)));
         let help = "Height of the newest block that was taken in";
         gauge(registry, "feed_taken_height", help, Some(self.taken.load(Relaxed)));
-        let (age, help) = (self.age(), "Time since the newest block taken in was produced");
+        let (age, help) = (self.age(), "Time since the newest block in the store was produced");
         gauge(registry, "feed_block_age_seconds", help, age.map(|age| age.as_secs_f64()));
         let help = "Whether the feed has had no new block for 30 seconds";
         gauge(registry, "feed_frozen", help, Some(u32::from(self.is_frozen.load(Relaxed))));
@@ -347,6 +355,19 @@ mod tests {
         status.committed(1, PRODUCED, PRODUCED + Duration::from_secs(3_600));
         assert_eq!(samples(&status, 1), ["bucket{,le=\"+Inf\"} 1", "sum{} 3600.0", "count{} 1"]);
         assert_eq!(status.commit_delay(), Some(Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn a_stored_block_has_an_age_and_makes_no_server_ready() {
+        let status = status();
+        assert_eq!(status.age(), None);
+        let now = UNIX_EPOCH.elapsed().unwrap();
+        status.starts_with((now - Duration::from_secs(7)).as_nanos() as u64);
+        let age = status.age().unwrap().as_secs();
+        assert!((7..60).contains(&age), "{age}");
+        let text = metrics::text_of(|registry| status.register(registry));
+        assert!(text.contains("\nmilepost_feed_block_age_seconds "), "{text}");
+        assert!(!status.is_up_to_date());
     }
 
     #[test]

@@ -571,6 +571,27 @@ fn a_server_that_falls_behind_is_not_ready() {
 }
 
 #[test]
+fn the_age_of_the_head_is_known_after_a_start_without_a_feed_that_answers() {
+    let messages = chain(15, 40);
+    let feed = serve_feed(&messages, Faults::default());
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("followed.milepost");
+    let until = messages[0].height.to_string();
+    let args = ["--store", text(&store), "--max-age", "1h"];
+    let server = follow(&feed, &[&args[..], &["--from", &until, "--until", &until]].concat());
+    server.until("the first block", || !server.get("/status").json()["head"].is_null());
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    let dead = ["--follow", "neardata+http://127.0.0.1:1"];
+    let server = Server::start(&[&args[..], &dead].concat());
+    let age = || server.get("/ready").json()["age_seconds"].as_u64();
+    server.until("the age of the head", || age().is_some_and(|age| age < 600));
+    assert!(server.get("/metrics").text().contains("\nmilepost_feed_block_age_seconds "));
+    // It is not known whether there are newer blocks.
+    assert_eq!(server.get("/ready").status, 503);
+}
+
+#[test]
 fn the_delay_of_commits_is_that_of_blocks_at_the_head_by_this_clock() {
     let now = UNIX_EPOCH.elapsed().expect("the clock is after 1970");
     let (hour, far) = (Duration::from_secs(3_600), 80);
