@@ -178,8 +178,8 @@ pub(crate) struct CommonArgs {
     /// Messages that are logged to standard error
     ///
     /// A level (`error`, `warn`, `info`, `debug`, `trace`, `off`), and levels of modules, such as
-    /// `info,milepost_feeds=debug`. A level without a module is that of this program; a library is
-    /// logged if a directive names it, such as `info,h2=debug`.
+    /// `info,milepost_feeds=debug`. A level without a module is that of this program, and `info` if
+    /// there is none; a library is logged if a directive names it, such as `info,h2=debug`.
     #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
     pub(crate) log: LogFilter,
     /// Format of the log

@@ -21,9 +21,10 @@ use tracing_subscriber::{fmt, registry};
 
 /// What is written to standard error: levels by target, which is the path of a module
 ///
-/// A level alone is that of our own crates, whose names all begin alike. A library logs nothing
-/// unless a directive names it. Some write a line for each connection of a client, and others
-/// repeat each second what the feed or the archive logs once.
+/// A level alone is that of our own crates, whose names all begin alike; without one they have the
+/// default, so that a wrong path silences nothing. A library logs nothing unless a directive names
+/// it. Some write a line for each connection of a client, and others repeat each second what the
+/// feed or the archive logs once.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFilter(Targets);
 
@@ -31,12 +32,18 @@ impl FromStr for LogFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut targets = Targets::new();
+        let mut targets = Targets::new().with_target(OWN_CRATES, DEFAULT_LEVEL);
         let directives = text.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+        let mut directives = directives.peekable();
+        if directives.peek().is_none() {
+            return Err("there is neither a level nor the path of a module".to_owned());
+        }
         for directive in directives {
             let (target, level) = match (directive.parse(), directive.split_once('=')) {
                 (Ok(level), _) => (OWN_CRATES, level),
-                (Err(_), None) => (directive, LevelFilter::TRACE),
+                (Err(_), None) => {
+                    return Err(format!("`{directive}`: expected {LEVELS}, or MODULE=LEVEL"));
+                }
                 (Err(_), Some((target, level))) => {
                     let failed = |error| format!("`{directive}`: {error}");
                     (target, level.parse::<LevelFilter>().map_err(failed)?)
@@ -47,9 +54,6 @@ impl FromStr for LogFilter {
                 return Err(format!("`{directive}`: expected a level, or the path of a module"));
             }
             targets = targets.with_target(target, level);
-        }
-        if targets == Targets::new() {
-            return Err("there is neither a level nor the path of a module".to_owned());
         }
         Ok(Self(targets))
     }
@@ -66,6 +70,10 @@ pub(crate) enum LogFormat {
 
 /// The prefix of our own crates as targets of `tracing`
 const OWN_CRATES: &str = "milepost";
+/// Their level if no directive is a level alone
+const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
+/// The levels, for people
+const LEVELS: &str = "error, warn, info, debug, trace, off";
 
 /// Whether logs are JSON, in which spans are written
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -139,8 +147,11 @@ mod tests {
             ("warn", [false, false, false]),
             ("warn,milepost_feeds=debug", [false, true, false]),
             ("info,h2=warn", [true, false, true]),
-            ("milepost_feeds=debug", [false, true, false]),
-            ("off,h2", [false, false, true]),
+            ("milepost_feeds=debug", [true, true, false]),
+            ("milepost_feedz=debug", [true, false, false]),
+            ("h2=debug", [true, false, true]),
+            ("off,h2=error", [false, false, true]),
+            ("h2=error,off", [false, false, true]),
             (" info , h2=warn,", [true, false, true]),
             ("info,milepost_server::serve=off", [false, false, false]),
         ] {
@@ -159,6 +170,13 @@ mod tests {
     #[test]
     fn directives_that_would_have_no_effect_are_refused() {
         for (directives, expected) in [
+            (
+                "warning",
+                "`warning`: expected error, warn, info, debug, trace, off, or MODULE=LEVEL",
+            ),
+            ("debg", "`debg`: expected error, warn"),
+            ("info,verbose", "`verbose`: expected error, warn"),
+            ("off,h2", "`h2`: expected error, warn"),
             ("info,h2=loud", "`h2=loud`: error parsing level filter"),
             ("info,h2=debug=info", "`h2=debug=info`: error parsing level filter"),
             ("info;h2=warn", "`info;h2=warn`: expected a level, or the path of a module"),

@@ -17,6 +17,7 @@ fn invalid_arguments_are_rejected() {
         (&["serve", "--max-batch", "x"], "not a number from 1 to"),
         (&["serve", "--body-limit", "0"], "not a valid body size"),
         (&["serve", "--finality", "now"], "neither headers nor all"),
+        (&["serve", "--log", "warning"], "`warning`: expected error, warn, info, debug"),
         (&["status", "not-a-hash"], "not-a-hash"),
         (&["status"], "HASH"),
         (&["import", "--store", "x"], "PATH"),
