@@ -15,7 +15,7 @@ use milepost::endpoint::UnknownTransaction;
 use milepost::import::Retention;
 
 pub(crate) use archive_args::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs};
-pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs};
+pub(crate) use feed_args::{FeedArgs, FeedSourceArgs, FollowArgs, MAX_AGE, START_MARGIN};
 
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};

@@ -37,7 +37,7 @@ use tokio::time;
 use tracing::{Instrument as _, Span, error, info, warn};
 
 use crate::chain::{Chain, json_scan};
-use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
+use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs, MAX_AGE, START_MARGIN};
 use crate::errors::{Failure, QueryError};
 use crate::feed::status::{FeedSource, FeedStatus};
 use crate::feed::{Progress, ServedFeed};
@@ -152,12 +152,16 @@ impl Follow {
             }
         };
         let served = args.serve_feed.map(ServedFeed::new);
-        let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
+        let max_age = args.max_age.unwrap_or(MAX_AGE);
+        let status = Arc::new(FeedStatus::new(sources.clone(), max_age, served));
         if let Start::Height(from) = args.from {
             feed.check_until("--from", from)?;
         }
         let (start, until) = (args.from, feed.until);
-        let start_margin = if start == Start::LastFinal { 0 } else { args.start_margin };
+        let start_margin = match start {
+            Start::LastFinal => 0,
+            _ => args.start_margin.unwrap_or(START_MARGIN),
+        };
         let track_shards = feed.track_shards;
         Ok(Some(Self {
             sources,

@@ -14,6 +14,11 @@ use super::{BLOCKS, FEED};
 use crate::cli::value_parsers::{self, FeedName, either};
 use crate::upstream::Upstream;
 
+/// Heights before the last final block of a feed at which an empty store starts, by default
+pub(crate) const START_MARGIN: u64 = 250;
+/// Maximum age of the newest block of a ready server, by default
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(60);
+
 /// Tokens, limits and nodes of live feeds
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = FEED)]
@@ -73,12 +78,12 @@ pub(crate) struct FollowArgs {
         value_parser = value_parsers::start
     )]
     pub(crate) from: Start,
-    /// Heights before the last final block to start at
+    /// Heights before the last final block to start at [default: 250]
     ///
     /// Only an empty store starts so, so that transactions in flight are whole: a promise that is
     /// yielded resumes within 200 blocks.
-    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
-    pub(crate) start_margin: u64,
+    #[arg(long, value_name = "HEIGHTS", requires = "follow")]
+    pub(crate) start_margin: Option<u64>,
     /// Height of a block that no feed has
     ///
     /// The next block is imported without it: complete heights end before it and begin after it.
@@ -100,17 +105,16 @@ pub(crate) struct FollowArgs {
     /// that are kept, compressed. By default none are served.
     #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
     pub(crate) serve_feed: Option<usize>,
-    /// Maximum age of the newest block of a ready server
+    /// Maximum age of a ready server's newest block [default: 60s]
     ///
     /// `/ready` and `/health` are positive up to this age.
     #[arg(
         long,
         value_name = "TIME",
-        default_value = "60s",
         requires = "follow",
         value_parser = value_parsers::duration
     )]
-    pub(crate) max_age: Duration,
+    pub(crate) max_age: Option<Duration>,
 }
 
 /// How blocks are imported

@@ -83,10 +83,15 @@ impl Live {
         if names.len() > 1 {
             return Err("--follow practice does not go with another --follow".to_owned());
         }
-        let FollowArgs { sources, from, forward, serve_feed, .. } = &args.follow;
+        let FollowArgs { sources, from, start_margin, skip, forward, serve_feed, max_age, .. } =
+            &args.follow;
         let given = [
             ("--blocks", !args.blocks.is_empty()),
             ("--from", *from != Start::Resume),
+            ("--until", args.feed.until.is_some()),
+            ("--start-margin", start_margin.is_some()),
+            ("--skip", skip.is_some()),
+            ("--max-age", max_age.is_some()),
             ("--forward", *forward),
             ("--serve-feed", serve_feed.is_some()),
             ("--feed-token-file", sources.feed_token_file.is_some()),

@@ -245,6 +245,16 @@ fn options_of_one_source_are_refused_with_another() {
             "--upstream does not go with --follow practice",
         ),
         (&["--follow", "practice", "--blocks", "x"], "--blocks does not go with --follow practice"),
+        (&["--follow", "practice", "--until", "7"], "--until does not go with --follow practice"),
+        (&["--follow", "practice", "--skip", "7"], "--skip does not go with --follow practice"),
+        (
+            &["--follow", "practice", "--start-margin", "250"],
+            "--start-margin does not go with --follow practice",
+        ),
+        (
+            &["--follow", "practice", "--max-age", "60s"],
+            "--max-age does not go with --follow practice",
+        ),
     ] {
         assert_start(templates, &["--store", "new.milepost"], args, &Ends(expected));
     }
