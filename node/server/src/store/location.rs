@@ -1,6 +1,5 @@
 //! Where a store is: in memory, in a file, or in a directory with an archive beside it.
 
-use core::convert::Infallible;
 use core::str::FromStr;
 use std::path::{self, Path, PathBuf};
 
@@ -17,7 +16,10 @@ pub(crate) enum StoreLocation {
 
 impl StoreLocation {
     /// A store that is not in memory: a directory if it is one or ends with a slash, else a file
-    pub(crate) fn durable(text: &str) -> Result<Self, Infallible> {
+    pub(crate) fn durable(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("no store: a file or a directory".to_owned());
+        }
         let is_directory = text.ends_with(path::is_separator) || Path::new(text).is_dir();
         Ok(if is_directory { Self::Directory(text.into()) } else { Self::File(text.into()) })
     }
@@ -33,14 +35,18 @@ impl StoreLocation {
 }
 
 impl FromStr for StoreLocation {
-    type Err = Infallible;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "memory" { Ok(Self::Memory) } else { Self::durable(text) }
+        match text {
+            "" => Err("no store: `memory`, a file or a directory".to_owned()),
+            "memory" => Ok(Self::Memory),
+            _ => Self::durable(text),
+        }
     }
 }
 
 /// Parses the file of a store, or a directory that has one
-pub(crate) fn store_file(text: &str) -> Result<PathBuf, Infallible> {
+pub(crate) fn store_file(text: &str) -> Result<PathBuf, String> {
     StoreLocation::durable(text).map(|location| location.file().unwrap_or_default())
 }

@@ -144,6 +144,7 @@ fn a_file_of_settings_is_checked_without_a_server() {
             Err("note: --archive-older is set by MILEPOST_ARCHIVE_OLDER"),
         ),
         (&[("MILEPOST_FORWARD", "true")], Err("note: --forward is set by MILEPOST_FORWARD")),
+        (&[("MILEPOST_STORE", "")], Err("note: --store is set by MILEPOST_STORE")),
         (&[("MILEPOST_LOG", "warning")], Err("note: --log is set by MILEPOST_LOG")),
         (&[("MILEPOST_FORWARD", "false"), ("MILEPOST_ARCHIVE", "memory")], Ok("all valid")),
         (&[], Err("--archive-backlog: there is no archive")),
