@@ -108,7 +108,9 @@ fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
 }
 
 fn at(location: &ArchiveLocation, error: Error) -> String {
-    format!("{location}: {error}")
+    let (location, error) = (location.to_string(), error.to_string());
+    // That of a file names the path already.
+    if error.starts_with(&location) { error } else { format!("{location}: {error}") }
 }
 
 fn init(location: &ArchiveLocation) -> Result<(), String> {

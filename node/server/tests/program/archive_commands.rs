@@ -262,6 +262,11 @@ fn commands_on_an_archive_that_is_not_there_or_open_are_errors() {
     assert!(commands(&archive).iter().all(|it| it.contains("no such archive")));
     assert!(commands(Path::new("memory")).iter().all(|it| it.contains("ends with its server")));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    let file = directory.path().join("file");
+    fs::write(&file, "a file").unwrap();
+    let errors_of_file = commands(&file);
+    let names = errors_of_file.iter().map(|error| error.matches(text(&file)).count());
+    assert!(names.into_iter().all(|names| names == 1), "{errors_of_file:?}");
     let server = Server::start(&["--follow", "practice", "--archive", text(&archive)]);
     assert!(commands(&archive).iter().all(|error| error.contains("archive/rows")));
     server.signal("TERM");
