@@ -165,7 +165,7 @@ impl ConfigNodes {
                     unknown >= MAX_UNKNOWN && !is_last()
                 }
             };
-            if is_over || !is_logged {
+            if !is_logged {
                 let option = &self.option;
                 warn!("block {height}: no protocol configuration from {option}: {detail}");
                 is_logged = true;

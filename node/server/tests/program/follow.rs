@@ -444,6 +444,27 @@ fn configurations_come_from_the_upstream_with_each_epoch() {
 }
 
 #[test]
+fn a_configuration_that_no_upstream_has_is_logged_once_for_an_epoch() {
+    let messages = chain(10, 170);
+    let feed = serve_feed(&messages, Faults::default());
+    let refusing = Upstream::start(|_| Scripted::Error(403, error("REFUSED", "", &json!(""))));
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let (url, upstream, from) = (feed.url(), refusing.url(), messages[0].height.to_string());
+    let args = ["--follow", &url, "--feed-requests", "100000", "--from", &from];
+    let args = [&args[..], &["--upstream", &upstream]].concat();
+    let server = Server::start_logging(&args, fs::File::create(&log).unwrap());
+    let epochs = || {
+        let log = fs::read_to_string(&log).unwrap();
+        let lines = log.lines().filter_map(|line| line.split_once(": no protocol configuration"));
+        lines.map(|(line, _)| line.rsplit(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // That of an epoch is given up when the next one has begun.
+    server.until("another epoch", || epochs().iter().any(|epoch| *epoch != from));
+    assert_eq!(epochs().iter().filter(|epoch| **epoch == from).count(), 1, "{:?}", epochs());
+}
+
+#[test]
 fn configurations_come_from_any_upstream_that_is_well() {
     let messages = chain(21, 40);
     let feed = serve_feed(&messages, Faults::default());
