@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 pub(super) use block_reader::Observer;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::ImportSettings;
 use super::message::MessageHeader;
@@ -96,6 +96,10 @@ struct BlockRows {
     protocol_version: u32,
     rows: Vec<(RowId, Row)>,
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
+    /// The indices of the first rows of ids, which are looked for only where something repeats
+    first: HashMap<(Table, CryptoHash), usize, HashBuilder>,
+    /// The number of rows whose ids it has
+    indexed: usize,
     strict_types: bool,
     /// Values that the rows have although they are not of their type
     type_mismatches: TypeMismatches,
@@ -118,6 +122,8 @@ impl BlockRows {
             protocol_version,
             rows: Vec::new(),
             seen: HashSet::default(),
+            first: HashMap::default(),
+            indexed: 0,
             strict_types,
             type_mismatches: TypeMismatches::default(),
             repeated: None,
@@ -134,6 +140,7 @@ impl BlockRows {
     fn add_transaction(&mut self, summary: &TransactionSummary) -> Result<(), Error> {
         if !self.seen.insert((Table::Transactions, summary.hash)) {
             let first = self.first(Table::Transactions, summary.hash);
+            let first = first.and_then(|index| self.rows.get(index));
             let first = first.map(|(_, row)| TransactionRecord::decode(row)).transpose()?;
             let first = first.and_then(|first| str::from_utf8(first.fragment).ok());
             let is_copy = first.is_some_and(|first| {
@@ -191,14 +198,15 @@ impl BlockRows {
     #[cold]
     fn add_outcome_again(&mut self, id: CryptoHash, status: OutcomeStatus) -> Result<bool, Error> {
         let is_transaction = self.seen.contains(&(Table::Transactions, id));
-        let is_copy = self.first(Table::Outcomes, id).is_some_and(|(_, row)| **row == *self.row);
+        let first = self.first(Table::Outcomes, id);
+        let is_copy =
+            first.and_then(|index| self.rows.get(index)).is_some_and(|(_, row)| **row == *self.row);
         if is_copy || self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
             return self.skip(id, "outcome", is_copy).map(|()| false);
         }
         // Each is a leaf; the first execution is the answer, and the receipts of all are its own.
         let row = Row::from(&self.row[..]);
-        let first = self.rows.iter_mut().find(|(other, _)| *other == outcome_id(id));
-        if let Some((_, first)) = first
+        if let Some((_, first)) = first.and_then(|index| self.rows.get_mut(index))
             && matches!(status, OutcomeStatus::SuccessReceiptId(_))
         {
             match OutcomeRecord::decode(first)?.status {
@@ -230,9 +238,14 @@ impl BlockRows {
         self.rows.push((RowId { table, id }, Row::from(&self.row[..])));
     }
 
-    /// The row of this id
-    fn first(&self, table: Table, id: CryptoHash) -> Option<&(RowId, Row)> {
-        self.rows.iter().find(|(row_id, _)| *row_id == RowId { table, id })
+    /// The index of the first row of this id
+    #[cold]
+    fn first(&mut self, table: Table, id: CryptoHash) -> Option<usize> {
+        for (index, (row_id, _)) in self.rows.iter().enumerate().skip(self.indexed) {
+            self.first.entry((row_id.table, row_id.id)).or_insert(index);
+        }
+        self.indexed = self.rows.len();
+        self.first.get(&(table, id)).copied()
     }
 
     /// Skips a copy, as the runtime does

@@ -6,7 +6,12 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use super::canonical_blocks::block_key;
+use super::content::BlockContent;
+use super::doubles::ChangedRecords;
+use super::overlay::WriteOverlay;
 use super::*;
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
@@ -17,8 +22,9 @@ use crate::archive::{
 use crate::endpoint::ArchiveExporter;
 use crate::primitives::CryptoHash;
 use crate::status::{FinalStatus, StatusQuery, TransactionStatus};
-use crate::storage::rows::{ChainRecord, ReceiptParent};
-use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
+use crate::storage::restartable::{Restartable, RowCache, Suspend};
+use crate::storage::rows::{BlockRecord, ChainRecord, ForkBlock, ReceiptParent, RowId};
+use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Step, Storage as _, Table, run};
 
 /// How a block has the transaction
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -489,4 +495,146 @@ fn a_double_with_other_content_is_refused() {
         let detail = "occurs twice in the block, with other content";
         assert_eq!(error.detail(), format!("{what} {TRANSACTION} {detail}"));
     }
+}
+
+/// The message of a block, whose parent is at this height of the first fork, with the refusals or
+/// the executions of the transactions of these numbers
+fn many(height: u64, fork: u64, prev: u64, numbers: Range<u64>, are_executed: bool) -> Vec<u8> {
+    let hash_of = |height, fork| hash(&format!("block {fork}"), height);
+    let own = hash_of(height, fork);
+    let header =
+        BlockHeader { height, hash: own, prev_hash: hash_of(prev, 0), ..BlockHeader::default() };
+    let mut builder = MessageBuilder::new(&header);
+    for number in numbers {
+        let id = format!("{}", hash("transaction", number));
+        let outcome = if are_executed { executed(own, number) } else { refused(own) };
+        let [transaction, outcome] = [transaction("b.near", 1), outcome]
+            .map(|text| text.replace(&format!("{TRANSACTION}"), &id).into_bytes());
+        builder.add_transaction(&transaction, Some(&outcome)).unwrap();
+    }
+    builder.as_text().to_vec()
+}
+
+/// The rows of transactions, and the blocks that list rows, with these in order
+fn rows_and_lists(storage: &MemoryStorage) -> Vec<(Key, Row)> {
+    let mut rows = Vec::new();
+    for (key, row) in storage.iter() {
+        match key.table() {
+            Table::Transactions | Table::Outcomes | Table::ReceiptParents => {
+                rows.push((*key, row.clone()));
+            }
+            Table::Blocks => {
+                let mut record = BlockRecord::decode(row).unwrap();
+                record.rows.sort_unstable_by_key(RowId::key);
+                rows.extend((!record.rows.is_empty()).then(|| (*key, record.encode().into())));
+            }
+            _ => {}
+        }
+    }
+    rows.sort_unstable_by_key(|(key, _)| *key);
+    rows
+}
+
+#[test]
+fn executions_take_the_places_of_refusals_in_several_blocks_and_give_them_back() {
+    let mut storage = MemoryStorage::new();
+    let import = |message: &[u8], storage: &mut _| import(message, Retention::Everything, storage);
+    import(&many(1, 0, 0, 0..4, false), &mut storage);
+    let first = rows_and_lists(&storage);
+    import(&many(2, 0, 1, 4..7, false), &mut storage);
+    let before = rows_and_lists(&storage);
+    // Two of each block, and one that is new.
+    import(&many(3, 0, 2, 2..6, true), &mut storage);
+    import(&many(4, 0, 3, 6..8, true), &mut storage);
+    let after = rows_and_lists(&storage);
+    let blocks = after.iter().filter(|(key, _)| key.table() == Table::Blocks);
+    let records = blocks.map(|(_, row)| BlockRecord::decode(row).unwrap());
+    let mut counts: Vec<_> = records.map(|record| (record.height, record.rows.len())).collect();
+    counts.sort_unstable();
+    // A transaction and an outcome, and the parent of the receipt of an execution.
+    assert_eq!(counts, [(1, 4), (3, 12), (4, 6)]);
+    import(&many(5, 1, 2, 0..0, false), &mut storage);
+    assert_eq!(rows_and_lists(&storage), before);
+    import(&many(6, 0, 4, 0..0, false), &mut storage);
+    assert_eq!(rows_and_lists(&storage), after);
+    // The second block leaves as well, after its rows came back to it.
+    import(&many(7, 1, 1, 0..0, false), &mut storage);
+    assert_eq!(rows_and_lists(&storage), first);
+    import(&many(8, 0, 6, 0..0, false), &mut storage);
+    assert_eq!(rows_and_lists(&storage), after);
+}
+
+/// The round trips of an import and the rows that it asks for
+fn asked(message: &[u8], storage: &mut MemoryStorage) -> [usize; 2] {
+    let mut query = BlockImport::new(message, ImportSettings::default()).unwrap();
+    let (mut asked, mut rows) = ([0; 2], Vec::new());
+    let (batch, _) = loop {
+        rows.clear();
+        match query.poll().unwrap() {
+            Step::Done(done) => break done,
+            Step::NeedRows(keys) => {
+                asked = [asked[0] + 1, asked[1] + keys.len()];
+                storage.get_many(keys, &mut rows).unwrap();
+            }
+        }
+        query.supply_rows(&rows).unwrap();
+    };
+    storage.commit(batch).unwrap();
+    asked
+}
+
+#[test]
+fn round_trips_do_not_grow_with_the_number_of_doubles() {
+    let [few, many] = [6, 12].map(|count| {
+        let mut storage = MemoryStorage::new();
+        // Refused in a block each, and executed in one.
+        for number in 1..=count {
+            let refusal = many(number, 0, number - 1, number..number + 1, false);
+            import(&refusal, Retention::Everything, &mut storage);
+        }
+        let messages = [
+            many(count + 1, 0, count, 1..count + 1, true),
+            many(count + 2, 1, count, 0..0, true),
+            many(count + 3, 0, count + 1, 0..0, true),
+        ];
+        messages.map(|message| asked(&message, &mut storage))
+    });
+    for (few, many) in few.into_iter().zip(many) {
+        assert_eq!(few[0], many[0], "round trips");
+        assert!(many[1] <= 2 * few[1], "{} rows, {} of twice as many", few[1], many[1]);
+    }
+}
+
+/// A block with executions of what the block before it refused
+struct Executions(BlockContent);
+
+impl Restartable for Executions {
+    /// Whether the record of the block before was written after each step and at the end
+    type Output = [bool; 3];
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<[bool; 3], Suspend> {
+        let (BlockContent { rows: repeated, point, .. }, key) =
+            (&self.0, block_key(hash("block 0", 1)));
+        let mut overlay = WriteOverlay::new(rows);
+        let mut records = ChangedRecords::default();
+        let doubles = doubles::replace(repeated, &mut Vec::new(), &mut records, &mut overlay)?;
+        let replaced = overlay.is_planned(&key);
+        assert!(records.take(1).is_some());
+        doubles.keep(point.hash, &mut overlay);
+        let fork_block = &mut ForkBlock::default();
+        let rows = doubles::restore(*point, fork_block, &mut records, &mut overlay)?;
+        assert_eq!(rows.len(), repeated.len());
+        let restored = overlay.is_planned(&key);
+        records.put(&mut overlay);
+        Ok([replaced, restored, overlay.is_planned(&key)])
+    }
+}
+
+#[test]
+fn the_record_of_a_block_is_written_once_however_many_of_its_rows_change() {
+    let mut storage = MemoryStorage::new();
+    import(&many(1, 0, 0, 0..9, false), Retention::Everything, &mut storage);
+    let message = many(2, 0, 1, 0..9, true);
+    let content = BlockContent::read(&message, &ImportSettings::default()).unwrap();
+    assert_eq!(Executions(content).run_over(&storage), Ok([false, false, true]));
 }

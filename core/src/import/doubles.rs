@@ -8,10 +8,14 @@
 //! of a later execution is kept there too: its receipts lead to the transaction as well.
 
 use alloc::vec::Vec;
+use core::mem;
+
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 
 use super::canonical_blocks::block_key;
 use super::overlay::WriteOverlay;
-use crate::primitives::{BlockHeight, CryptoHash};
+use crate::primitives::{BlockHeight, CryptoHash, HashBuilder};
 use crate::storage::restartable::Suspend;
 use crate::storage::rows::{
     BlockPoint, BlockRecord, FinalizedTransaction, ForkBlock, OutcomeRecord, OutcomeRow,
@@ -28,6 +32,17 @@ pub(super) struct Doubles {
     replaced: Vec<(RowId, Row)>,
 }
 
+/// What a block has of an id of which a row is repeated
+#[derive(Default)]
+struct Inclusion<'row> {
+    /// The transaction, if it is repeated
+    repeated: Option<&'row (RowId, Row)>,
+    /// Whether the transaction joins
+    joins: bool,
+    /// The outcome that joins
+    outcome: Option<Row>,
+}
+
 /// Moves executions of this block to the rows that join, in place of those of an ancestor
 ///
 /// `repeated` are the rows of transactions and outcomes whose keys an ancestor or this block has as
@@ -35,50 +50,85 @@ pub(super) struct Doubles {
 pub(super) fn replace(
     repeated: &[(RowId, Row)],
     joining: &mut Vec<(RowId, Row)>,
+    records: &mut ChangedRecords,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Doubles, Suspend> {
     let mut doubles = Doubles::default();
-    let find = |rows: &[(RowId, Row)], row_id| rows.iter().find(|(it, _)| *it == row_id).cloned();
+    let mut inclusions = inclusions(repeated, joining);
+    // Of those of receipts, which were not fetched with the block.
+    let has_transaction = |it: &Inclusion<'_>| it.joins || it.repeated.is_some();
+    let ids = repeated.iter().map(|(row_id, _)| row_id.id);
+    let unknown = ids.filter(|id| !inclusions.get(id).is_some_and(has_transaction));
+    overlay.prefetch(unknown.map(|id| Key::hash(Table::Transactions, id)))?;
+    let mut removed = Vec::new();
     for (row_id, row) in repeated {
         let RowId { table, id } = *row_id;
-        let transaction = RowId { table: Table::Transactions, id };
+        let Some(inclusion) = inclusions.get_mut(&id) else { continue };
         let mut new = Vec::new();
         if table == Table::Outcomes {
-            let is_own = find(joining, transaction).is_some();
             // No sound chain has the outcome of a receipt twice.
             if !is_execution(&OutcomeRecord::decode(row)?)
-                || !is_own && overlay.row(transaction.key())?.is_none()
+                || !inclusion.joins && overlay.row(Key::hash(Table::Transactions, id))?.is_none()
             {
                 continue;
             }
-            if find(joining, *row_id).is_some() || has_executed(id, overlay)? {
+            if inclusion.outcome.is_some() || has_executed(id, overlay)? {
                 doubles.later.push((*row_id, row.clone()));
                 continue;
             }
             new.push((*row_id, row.clone()));
         } else {
-            let Some((_, outcome)) = find(joining, outcome_id(id)) else { continue };
-            if !is_execution(&OutcomeRecord::decode(&outcome)?)
-                || find(joining, transaction).is_some()
-            {
+            let Some(outcome) = &inclusion.outcome else { continue };
+            if !is_execution(&OutcomeRecord::decode(outcome)?) || inclusion.joins {
                 continue;
             }
         }
         // With its outcome, unless that is of an inclusion that is not stored any more.
-        let Some(included) = find(repeated, transaction) else { continue };
-        new.push(included);
+        let Some(included) = inclusion.repeated else { continue };
+        new.push(included.clone());
+        inclusion.joins = true;
+        inclusion.outcome.get_or_insert_with(|| row.clone());
         for (row_id, _) in &new {
             let Some(row) = overlay.row(row_id.key())? else { continue };
             if row_id.table == Table::Transactions {
                 let height = TransactionRecord::decode(&row)?.height;
-                let is_new = |row: &RowId| new.iter().any(|(other, _)| other == row);
-                change_block_at(height, overlay, |record| record.rows.retain(|it| !is_new(it)))?;
+                removed.extend(new.iter().map(|(row_id, _)| (height, row_id.key())));
             }
             doubles.replaced.push((*row_id, row));
         }
         joining.extend(new);
     }
+    // All at once: a message may have any number of them.
+    records.read(removed.iter().map(|(height, _)| *height).collect(), overlay)?;
+    for (height, key) in removed {
+        if let Some(changed) = records.0.get_mut(&height) {
+            changed.removed.insert(key);
+        }
+    }
     Ok(doubles)
+}
+
+/// What a block has of the ids of its repeated rows, so that none is searched for
+fn inclusions<'row>(
+    repeated: &'row [(RowId, Row)],
+    joining: &[(RowId, Row)],
+) -> HashMap<CryptoHash, Inclusion<'row>, HashBuilder> {
+    let mut inclusions: HashMap<_, Inclusion<'_>, _> = HashMap::default();
+    for row in repeated {
+        let inclusion = inclusions.entry(row.0.id).or_default();
+        if row.0.table == Table::Transactions {
+            inclusion.repeated.get_or_insert(row);
+        }
+    }
+    for (row_id, row) in joining {
+        let Some(inclusion) = inclusions.get_mut(&row_id.id) else { continue };
+        match row_id.table {
+            Table::Transactions => inclusion.joins = true,
+            Table::Outcomes => drop(inclusion.outcome.get_or_insert_with(|| row.clone())),
+            _ => {}
+        }
+    }
+    inclusions
 }
 
 impl Doubles {
@@ -99,6 +149,7 @@ impl Doubles {
 pub(super) fn restore(
     block: BlockPoint,
     fork_block: &mut ForkBlock,
+    records: &mut ChangedRecords,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Vec<(RowId, Row)>, Suspend> {
     let Some(row) = overlay.row(Key::hash(Table::ForkBlocks, block.hash))? else {
@@ -109,40 +160,103 @@ pub(super) fn restore(
         row_id.table == Table::Outcomes
             && OutcomeRecord::decode(row).is_ok_and(|outcome| outcome.height == block.height)
     };
-    for later in rows.drain(..rows.iter().take_while(is_later).count()) {
-        // After the first outcome, as in a message.
-        let first = fork_block.rows.iter().position(|(row_id, _)| *row_id == later.0);
-        let index = first.map_or(fork_block.rows.len(), |first| first + 1);
-        fork_block.rows.insert(index, later);
+    let later: Vec<_> = rows.drain(..rows.iter().take_while(is_later).count()).collect();
+    if !later.is_empty() {
+        add_later(later, &mut fork_block.rows);
     }
+    let mut replaced = Vec::new();
     // The outcome of a transaction, if it has one, is before it.
-    for replaced in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
-        let Some((_, transaction)) = replaced.last() else { continue };
-        let height = TransactionRecord::decode(transaction)?.height;
-        let row_ids = replaced.iter().map(|(row_id, _)| *row_id);
-        if change_block_at(height, overlay, |record| record.rows.extend(row_ids))? {
-            for (row_id, row) in replaced {
-                overlay.put(row_id.key(), row.clone());
-            }
-            restored.extend_from_slice(replaced);
+    for rows in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
+        let Some((_, transaction)) = rows.last() else { continue };
+        replaced.push((TransactionRecord::decode(transaction)?.height, rows));
+    }
+    records.read(replaced.iter().map(|(height, _)| *height).collect(), overlay)?;
+    for (height, rows) in replaced {
+        let Some(changed) = records.0.get_mut(&height) else { continue };
+        for (row_id, row) in rows {
+            changed.record.rows.push(*row_id);
+            overlay.put(row_id.key(), row.clone());
         }
+        restored.extend_from_slice(rows);
     }
     Ok(restored)
 }
 
-/// Changes the record of the canonical block of this height; whether there is one
-fn change_block_at(
-    height: BlockHeight,
-    overlay: &mut WriteOverlay<'_, '_>,
-    change: impl FnOnce(&mut BlockRecord),
-) -> Result<bool, Suspend> {
-    let Some(row) = overlay.row(Key::number(Table::Heights, height))? else { return Ok(false) };
-    let key = block_key(decode_block_hash(Table::Heights, &row)?);
-    let Some(row) = overlay.row(key)? else { return Ok(false) };
-    let mut record = BlockRecord::decode(&row)?;
-    change(&mut record);
-    overlay.put(key, record.encode());
-    Ok(true)
+/// Adds outcomes of later executions after the first outcome of their transaction, as in a message
+fn add_later(later: Vec<(RowId, Row)>, rows: &mut Vec<(RowId, Row)>) {
+    let outcomes = rows.iter().filter(|(row_id, _)| row_id.table == Table::Outcomes);
+    let mut following: HashMap<CryptoHash, Vec<_>, HashBuilder> =
+        outcomes.map(|(row_id, _)| (row_id.id, Vec::new())).collect();
+    for row in later {
+        match following.entry(row.0.id) {
+            Entry::Occupied(mut following) => following.get_mut().push(row),
+            Entry::Vacant(first) => {
+                first.insert(Vec::new());
+                rows.push(row);
+            }
+        }
+    }
+    for row in mem::take(rows) {
+        let is_outcome = row.0.table == Table::Outcomes;
+        let following = is_outcome.then(|| following.remove(&row.0.id)).flatten();
+        rows.push(row);
+        rows.extend(following.into_iter().flatten().rev());
+    }
+}
+
+/// The records of canonical blocks whose rows change, by height
+///
+/// Each is read and written once, however many of its rows give way or come back.
+#[derive(Default)]
+pub(super) struct ChangedRecords(HashMap<BlockHeight, ChangedRecord, HashBuilder>);
+
+struct ChangedRecord {
+    key: Key,
+    record: BlockRecord,
+    /// The rows that it does not list any more
+    removed: HashSet<Key, HashBuilder>,
+}
+
+impl ChangedRecords {
+    /// Reads the records of the canonical blocks of these heights, in two round trips
+    fn read(
+        &mut self,
+        mut heights: Vec<BlockHeight>,
+        overlay: &mut WriteOverlay<'_, '_>,
+    ) -> Result<(), Suspend> {
+        heights.retain(|height| !self.0.contains_key(height));
+        heights.sort_unstable();
+        heights.dedup();
+        let height_key = |height: &BlockHeight| Key::number(Table::Heights, *height);
+        overlay.prefetch(heights.iter().map(height_key))?;
+        let mut blocks = Vec::new();
+        for height in heights {
+            if let Some(row) = overlay.row(height_key(&height))? {
+                blocks.push((height, block_key(decode_block_hash(Table::Heights, &row)?)));
+            }
+        }
+        overlay.prefetch(blocks.iter().map(|(_, key)| *key))?;
+        for (height, key) in blocks {
+            if let Some(row) = overlay.row(key)? {
+                let (record, removed) = (BlockRecord::decode(&row)?, HashSet::default());
+                self.0.insert(height, ChangedRecord { key, record, removed });
+            }
+        }
+        Ok(())
+    }
+
+    /// The record of the block of this height, which leaves the chain, if rows came back to it
+    pub(super) fn take(&mut self, height: BlockHeight) -> Option<BlockRecord> {
+        self.0.remove(&height).map(|changed| changed.record)
+    }
+
+    /// Writes the records
+    pub(super) fn put(self, overlay: &mut WriteOverlay<'_, '_>) {
+        for ChangedRecord { key, mut record, removed } in self.0.into_values() {
+            record.rows.retain(|row_id| !removed.contains(&row_id.key()));
+            overlay.put(key, record.encode());
+        }
+    }
 }
 
 /// Whether the stored outcome of a transaction is an execution
@@ -166,4 +280,39 @@ const fn is_execution(outcome: &OutcomeRecord<'_>) -> bool {
 
 const fn outcome_id(id: CryptoHash) -> RowId {
     RowId { table: Table::Outcomes, id }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds one after the other
+    fn insert_later(later: &[(RowId, Row)], rows: &mut Vec<(RowId, Row)>) {
+        for later in later {
+            let first = rows.iter().position(|(row_id, _)| *row_id == later.0);
+            rows.insert(first.map_or(rows.len(), |first| first + 1), later.clone());
+        }
+    }
+
+    #[test]
+    fn later_outcomes_have_the_places_that_they_have_if_they_are_inserted_one_by_one() {
+        let row = |table, id, number: u8| {
+            (RowId { table, id: CryptoHash::new([id; 32]) }, Row::from(&[number][..]))
+        };
+        // Each list of up to five outcomes of three transactions, of which the block has two.
+        let tables = [Table::Outcomes, Table::Outcomes, Table::Transactions];
+        let rows = [(0, 1), (1, 2), (2, 0)].map(|(index, id)| row(tables[index], id, 0));
+        for numbers in 0..4_u32.pow(5) {
+            let digits =
+                (1..=5).map(|place| (place, numbers / 4_u32.pow(u32::from(place) - 1) % 4));
+            let later: Vec<_> = digits
+                .filter(|(_, digit)| *digit < 3)
+                .map(|(place, digit)| row(Table::Outcomes, digit as u8, place))
+                .collect();
+            let [mut expected, mut found] = [rows.to_vec(), rows.to_vec()];
+            insert_later(&later, &mut expected);
+            add_later(later, &mut found);
+            assert_eq!(found, expected);
+        }
+    }
 }

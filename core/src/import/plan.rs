@@ -14,7 +14,7 @@ use super::canonical_blocks::{CanonicalBlock, block_key, corrupt};
 use super::chain_update::ChainUpdate;
 use super::chain_update::JoinedBlock;
 use super::content::BlockContent;
-use super::doubles::{self, Doubles};
+use super::doubles::{self, ChangedRecords, Doubles};
 use super::overlay::{RowChanges, WriteOverlay};
 use super::receipt_parents;
 use super::retention;
@@ -302,9 +302,11 @@ impl PlanImport {
         overlay.prefetch(keys)?;
         overlay.reserve(changes);
         let mut joined = Vec::with_capacity(branch.len());
+        let (mut records, update) = (ChangedRecords::default(), &mut summary.chain_update);
         for block in branch {
-            joined.push(apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?);
+            joined.push(apply(block, &mut chain, &mut records, &mut overlay, update)?);
         }
+        records.put(&mut overlay);
         summary.chain_update.joined = Arc::new(joined);
         self.check_bodies(&mut overlay)?;
         chain.head = Some(point);
@@ -449,6 +451,7 @@ pub(super) fn next_generation(
 fn apply(
     block: JoiningBlock,
     chain: &mut ChainRecord,
+    records: &mut ChangedRecords,
     overlay: &mut WriteOverlay<'_, '_>,
     update: &mut ChainUpdate,
 ) -> Result<JoinedBlock, Suspend> {
@@ -465,7 +468,7 @@ fn apply(
     }
     let mut doubles = Doubles::default();
     if !repeated.is_empty() {
-        doubles = doubles::replace(&repeated, &mut joining, overlay)?;
+        doubles = doubles::replace(&repeated, &mut joining, records, overlay)?;
     }
     let mut outcomes = Vec::new();
     let mut transactions = Vec::new();

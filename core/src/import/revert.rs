@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 
 use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks};
 use super::chain_update::{ChainUpdate, Change};
-use super::doubles;
+use super::doubles::{self, ChangedRecords};
 use super::overlay::WriteOverlay;
 use super::plan::{MAX_FORK_BLOCKS, add_fork_point, chain_error};
 use crate::primitives::{CryptoHash, HashBuilder};
@@ -59,13 +59,11 @@ pub(super) fn revert_after(
         keys.push(Key::hash(Table::ForkBlocks, block.hash));
     }
     overlay.prefetch(keys)?;
-    let mut has_restored = false;
+    let mut records = ChangedRecords::default();
     let mut reverted = Vec::with_capacity(blocks.len());
-    for CanonicalBlock { hash, ordinal, mut record } in blocks.into_iter().rev() {
+    for CanonicalBlock { hash, ordinal, record } in blocks.into_iter().rev() {
         let point = BlockPoint { height: record.height, hash };
-        if has_restored && let Some(row) = overlay.row(block_key(hash))? {
-            record = BlockRecord::decode(&row)?;
-        }
+        let mut record = records.take(record.height).unwrap_or(record);
         let mut fork_block = ForkBlock::default();
         for row_id in record.rows.drain(..) {
             if let Some(row) = overlay.row(row_id.key())? {
@@ -77,9 +75,8 @@ pub(super) fn revert_after(
                 }
             }
         }
-        for (row_id, row) in doubles::restore(point, &mut fork_block, overlay)? {
+        for (row_id, row) in doubles::restore(point, &mut fork_block, &mut records, overlay)? {
             update.add_row(&row_id, &row)?;
-            has_restored = true;
         }
         record.ordinal = None;
         overlay.put(block_key(hash), record.encode());
@@ -90,6 +87,7 @@ pub(super) fn revert_after(
         add_fork_point(chain, point);
         reverted.push(point);
     }
+    records.put(overlay);
     update.reverted_above = Some(root.record.height);
     add_orphans(update, overlay)?;
     let next = chain.next_ordinal;
