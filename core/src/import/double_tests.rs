@@ -296,6 +296,35 @@ fn retention_removes_the_inclusion_of_its_own_block() {
 }
 
 #[test]
+fn retention_of_a_refusal_keeps_the_execution_of_an_inclusion_without_an_outcome() {
+    let mut blocks = [Has::Nothing; 8];
+    (blocks[0], blocks[1], blocks[2]) = (Has::NoOutcome, Has::Rejection, Has::Execution(1));
+    for height in 3..=5 {
+        let storage = imported(&blocks[..height], Retention::Blocks(3));
+        assert_eq!(stored(&storage), Some((FinalStatus::Started, 3)), "{height}");
+    }
+    let storage = imported(&blocks, Retention::Blocks(3));
+    let left = storage.iter().filter(|(key, _)| key.table() == Table::Outcomes);
+    assert_eq!((stored(&storage), left.count()), (None, 0));
+    // Where the execution is reverted, the refusal is the outcome again, and goes with its block.
+    let mut storage = imported(&blocks[..3], Retention::Everything);
+    for height in 3..=4 {
+        let parent = if height == 3 { (2, 0) } else { (3, 1) };
+        import(&message(height, 1, parent, 0, Has::Nothing), Retention::Everything, &mut storage);
+    }
+    assert_eq!(stored(&storage).map(|(_, height)| height), Some(1));
+    for height in 5..=9 {
+        let last_final = if height > 6 { height - 2 } else { 0 };
+        let message = message(height, 1, (height - 1, 1), last_final, Has::Nothing);
+        import(&message, Retention::Blocks(3), &mut storage);
+    }
+    let left = storage
+        .iter()
+        .filter(|(key, _)| [Table::Transactions, Table::Outcomes].contains(&key.table()));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
 fn a_refusal_that_retention_has_removed_does_not_come_back() {
     let blocks = [Has::Rejection, Has::Nothing, Has::Execution(1)];
     let mut storage = imported(&blocks, Retention::Blocks(2));

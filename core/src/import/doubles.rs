@@ -15,6 +15,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::canonical_blocks::block_key;
 use super::overlay::WriteOverlay;
+use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash, HashBuilder};
 use crate::storage::restartable::Suspend;
 use crate::storage::rows::{
@@ -88,14 +89,18 @@ pub(super) fn replace(
         new.push(included.clone());
         inclusion.joins = true;
         inclusion.outcome.get_or_insert_with(|| row.clone());
+        let (mut listed, mut included_at) = (Vec::new(), None);
         for (row_id, _) in &new {
             let Some(row) = overlay.row(row_id.key())? else { continue };
+            let height = height_of(*row_id, &row)?;
             if row_id.table == Table::Transactions {
-                let height = TransactionRecord::decode(&row)?.height;
-                removed.extend(new.iter().map(|(row_id, _)| (height, row_id.key())));
+                included_at = height;
             }
+            listed.push((height, row_id.key()));
             doubles.replaced.push((*row_id, row));
         }
+        let listed = listed.into_iter();
+        removed.extend(listed.filter_map(|(height, key)| Some((height.or(included_at)?, key))));
         joining.extend(new);
     }
     // All at once: a message may have any number of them.
@@ -164,17 +169,24 @@ pub(super) fn restore(
     if !later.is_empty() {
         add_later(later, &mut fork_block.rows);
     }
-    let mut replaced = Vec::new();
-    // The outcome of a transaction, if it has one, is before it.
-    for rows in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
-        let Some((_, transaction)) = rows.last() else { continue };
-        replaced.push((TransactionRecord::decode(transaction)?.height, rows));
+    let mut heights = Vec::new();
+    for (row_id, row) in &rows {
+        heights.push(height_of(*row_id, row)?);
     }
-    records.read(replaced.iter().map(|(height, _)| *height).collect(), overlay)?;
-    for (height, rows) in replaced {
-        let Some(changed) = records.0.get_mut(&height) else { continue };
-        for (row_id, row) in rows {
-            changed.record.rows.push(*row_id);
+    records.read(heights.iter().copied().flatten().collect(), overlay)?;
+    let mut heights = heights.into_iter();
+    // The outcome of a transaction, if it has one, is before it, and comes back with it.
+    for rows in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
+        let own: Vec<_> = heights.by_ref().take(rows.len()).collect();
+        let is_stored = |height: &BlockHeight| records.0.contains_key(height);
+        let Some(included_at) = own.last().copied().flatten().filter(is_stored) else { continue };
+        for ((row_id, row), height) in rows.iter().zip(own) {
+            // Its own block lists it, unless that is not known or retention has removed it.
+            let is_stored = |height: &BlockHeight| records.0.contains_key(height);
+            let height = height.filter(is_stored).unwrap_or(included_at);
+            if let Some(changed) = records.0.get_mut(&height) {
+                changed.record.rows.push(*row_id);
+            }
             overlay.put(row_id.key(), row.clone());
         }
         restored.extend_from_slice(rows);
@@ -257,6 +269,18 @@ impl ChangedRecords {
             overlay.put(key, record.encode());
         }
     }
+}
+
+/// The height of the block that has a transaction or an outcome; `None` for an outcome that is in
+/// the row of its transaction
+fn height_of(row_id: RowId, row: &[u8]) -> Result<Option<BlockHeight>, Error> {
+    if row_id.table == Table::Transactions {
+        return Ok(Some(TransactionRecord::decode(row)?.height));
+    }
+    Ok(match OutcomeRow::decode(row)? {
+        OutcomeRow::Outcome(outcome) => Some(outcome.height),
+        OutcomeRow::Finalized(_) => None,
+    })
 }
 
 /// Whether the stored outcome of a transaction is an execution
