@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 pub(super) use block_reader::Observer;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::ImportSettings;
 use super::message::MessageHeader;
@@ -95,11 +95,8 @@ struct BlockRows {
     block: BlockPoint,
     protocol_version: u32,
     rows: Vec<(RowId, Row)>,
-    seen: HashSet<(Table, CryptoHash), HashBuilder>,
-    /// The indices of the first rows of ids, which are looked for only where something repeats
+    /// The index of the first row of each id
     first: HashMap<(Table, CryptoHash), usize, HashBuilder>,
-    /// The number of rows whose ids it has
-    indexed: usize,
     strict_types: bool,
     /// Values that the rows have although they are not of their type
     type_mismatches: TypeMismatches,
@@ -121,9 +118,7 @@ impl BlockRows {
             block,
             protocol_version,
             rows: Vec::new(),
-            seen: HashSet::default(),
             first: HashMap::default(),
-            indexed: 0,
             strict_types,
             type_mismatches: TypeMismatches::default(),
             repeated: None,
@@ -138,9 +133,8 @@ impl BlockRows {
     /// Adds the transaction in `text`, unless it is there: a copy may have another signature, which
     /// is not a part of the hash
     fn add_transaction(&mut self, summary: &TransactionSummary) -> Result<(), Error> {
-        if !self.seen.insert((Table::Transactions, summary.hash)) {
-            let first = self.first(Table::Transactions, summary.hash);
-            let first = first.and_then(|index| self.rows.get(index));
+        if let Some(first) = self.note(Table::Transactions, summary.hash) {
+            let first = self.rows.get(first);
             let first = first.map(|(_, row)| TransactionRecord::decode(row)).transpose()?;
             let first = first.and_then(|first| str::from_utf8(first.fragment).ok());
             let is_copy = first.is_some_and(|first| {
@@ -174,7 +168,7 @@ impl BlockRows {
             let detail = format_args!("{}, in block {}", summary.block_hash, self.block.hash);
             return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
         }
-        let is_first = self.seen.insert((Table::Outcomes, summary.id));
+        let first = self.note(Table::Outcomes, summary.id);
         let row = OutcomeRecord {
             height: self.block.height,
             status: summary.status,
@@ -187,26 +181,30 @@ impl BlockRows {
         };
         let status = summary.status;
         self.row = row.encode_reusing(mem::take(&mut self.row));
-        if is_first {
-            self.add_row(Table::Outcomes, summary.id);
-            return Ok(true);
+        if let Some(first) = first {
+            return self.add_outcome_again(summary.id, status, first);
         }
-        self.add_outcome_again(summary.id, status)
+        self.add_row(Table::Outcomes, summary.id);
+        Ok(true)
     }
 
-    /// Adds the outcome in `row`, which has another one before it, and returns whether it is a leaf
+    /// Adds the outcome in `row`, of whose id `first` is the first row, and returns whether it is a
+    /// leaf
     #[cold]
-    fn add_outcome_again(&mut self, id: CryptoHash, status: OutcomeStatus) -> Result<bool, Error> {
-        let is_transaction = self.seen.contains(&(Table::Transactions, id));
-        let first = self.first(Table::Outcomes, id);
-        let is_copy =
-            first.and_then(|index| self.rows.get(index)).is_some_and(|(_, row)| **row == *self.row);
+    fn add_outcome_again(
+        &mut self,
+        id: CryptoHash,
+        status: OutcomeStatus,
+        first: usize,
+    ) -> Result<bool, Error> {
+        let is_transaction = self.first.contains_key(&(Table::Transactions, id));
+        let is_copy = self.rows.get(first).is_some_and(|(_, row)| **row == *self.row);
         if is_copy || self.protocol_version >= UNIQUE_TRANSACTIONS || !is_transaction {
             return self.skip(id, "outcome", is_copy).map(|()| false);
         }
         // Each is a leaf; the first execution is the answer, and the receipts of all are its own.
         let row = Row::from(&self.row[..]);
-        if let Some((_, first)) = first.and_then(|index| self.rows.get_mut(index))
+        if let Some((_, first)) = self.rows.get_mut(first)
             && matches!(status, OutcomeStatus::SuccessReceiptId(_))
         {
             match OutcomeRecord::decode(first)?.status {
@@ -220,7 +218,7 @@ impl BlockRows {
     /// Adds the receipt in `text` unless it was added before, and returns whether it was added: a
     /// receipt may occur both in a chunk and with its outcome
     fn add_receipt(&mut self, summary: &ReceiptSummary) -> bool {
-        let new = self.seen.insert((Table::Receipts, summary.id));
+        let new = self.note(Table::Receipts, summary.id).is_none();
         if new {
             let row = ReceiptRecord {
                 refund: summary.refund,
@@ -238,14 +236,11 @@ impl BlockRows {
         self.rows.push((RowId { table, id }, Row::from(&self.row[..])));
     }
 
-    /// The index of the first row of this id
-    #[cold]
-    fn first(&mut self, table: Table, id: CryptoHash) -> Option<usize> {
-        for (index, (row_id, _)) in self.rows.iter().enumerate().skip(self.indexed) {
-            self.first.entry((row_id.table, row_id.id)).or_insert(index);
-        }
-        self.indexed = self.rows.len();
-        self.first.get(&(table, id)).copied()
+    /// Notes that the next row has this id, unless it has one: returns the index of the first
+    fn note(&mut self, table: Table, id: CryptoHash) -> Option<usize> {
+        let next = self.rows.len();
+        let first = *self.first.entry((table, id)).or_insert(next);
+        (first < next).then_some(first)
     }
 
     /// Skips a copy, as the runtime does

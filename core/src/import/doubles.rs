@@ -10,8 +10,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use hashbrown::hash_map::Entry;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::canonical_blocks::block_key;
 use super::overlay::WriteOverlay;
@@ -34,8 +33,8 @@ pub(super) struct Doubles {
 }
 
 /// What a block has of an id of which a row is repeated
-#[derive(Default)]
 struct Inclusion<'row> {
+    id: CryptoHash,
     /// The transaction, if it is repeated
     repeated: Option<&'row (RowId, Row)>,
     /// Whether the transaction joins
@@ -55,16 +54,15 @@ pub(super) fn replace(
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<Doubles, Suspend> {
     let mut doubles = Doubles::default();
-    let mut inclusions = inclusions(repeated, joining);
+    let mut inclusions = Inclusions::new(repeated, joining);
     // Of those of receipts, which were not fetched with the block.
-    let has_transaction = |it: &Inclusion<'_>| it.joins || it.repeated.is_some();
-    let ids = repeated.iter().map(|(row_id, _)| row_id.id);
-    let unknown = ids.filter(|id| !inclusions.get(id).is_some_and(has_transaction));
+    let unknown = inclusions.list.iter().filter(|it| !it.joins && it.repeated.is_none());
+    let unknown = unknown.map(|it| it.id);
     overlay.prefetch(unknown.map(|id| Key::hash(Table::Transactions, id)))?;
     let mut removed = Vec::new();
     for (row_id, row) in repeated {
         let RowId { table, id } = *row_id;
-        let Some(inclusion) = inclusions.get_mut(&id) else { continue };
+        let Some(inclusion) = inclusions.get_mut(id) else { continue };
         let mut new = Vec::new();
         if table == Table::Outcomes {
             // No sound chain has the outcome of a receipt twice.
@@ -106,34 +104,48 @@ pub(super) fn replace(
     // All at once: a message may have any number of them.
     records.read(removed.iter().map(|(height, _)| *height).collect(), overlay)?;
     for (height, key) in removed {
-        if let Some(changed) = records.0.get_mut(&height) {
-            changed.removed.insert(key);
+        if let Some(changed) = records.get_mut(height) {
+            changed.removed.push(key);
         }
     }
     Ok(doubles)
 }
 
 /// What a block has of the ids of its repeated rows, so that none is searched for
-fn inclusions<'row>(
-    repeated: &'row [(RowId, Row)],
-    joining: &[(RowId, Row)],
-) -> HashMap<CryptoHash, Inclusion<'row>, HashBuilder> {
-    let mut inclusions: HashMap<_, Inclusion<'_>, _> = HashMap::default();
-    for row in repeated {
-        let inclusion = inclusions.entry(row.0.id).or_default();
-        if row.0.table == Table::Transactions {
-            inclusion.repeated.get_or_insert(row);
+#[derive(Default)]
+struct Inclusions<'row> {
+    list: Vec<Inclusion<'row>>,
+    indices: HashMap<CryptoHash, usize, HashBuilder>,
+}
+
+impl<'row> Inclusions<'row> {
+    fn new(repeated: &'row [(RowId, Row)], joining: &[(RowId, Row)]) -> Self {
+        let mut inclusions = Self::default();
+        for row in repeated {
+            let id = row.0.id;
+            let next = inclusions.list.len();
+            let index = *inclusions.indices.entry(id).or_insert(next);
+            if index == next {
+                inclusions.list.push(Inclusion { id, repeated: None, joins: false, outcome: None });
+            }
+            if row.0.table == Table::Transactions {
+                inclusions.list[index].repeated.get_or_insert(row);
+            }
         }
-    }
-    for (row_id, row) in joining {
-        let Some(inclusion) = inclusions.get_mut(&row_id.id) else { continue };
-        match row_id.table {
-            Table::Transactions => inclusion.joins = true,
-            Table::Outcomes => drop(inclusion.outcome.get_or_insert_with(|| row.clone())),
-            _ => {}
+        for (row_id, row) in joining {
+            let Some(inclusion) = inclusions.get_mut(row_id.id) else { continue };
+            match row_id.table {
+                Table::Transactions => inclusion.joins = true,
+                Table::Outcomes => drop(inclusion.outcome.get_or_insert_with(|| row.clone())),
+                _ => {}
+            }
         }
+        inclusions
     }
-    inclusions
+
+    fn get_mut(&mut self, id: CryptoHash) -> Option<&mut Inclusion<'row>> {
+        self.list.get_mut(*self.indices.get(&id)?)
+    }
 }
 
 impl Doubles {
@@ -178,13 +190,13 @@ pub(super) fn restore(
     // The outcome of a transaction, if it has one, is before it, and comes back with it.
     for rows in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
         let own: Vec<_> = heights.by_ref().take(rows.len()).collect();
-        let is_stored = |height: &BlockHeight| records.0.contains_key(height);
+        let is_stored = |height: &BlockHeight| records.find(*height).is_ok();
         let Some(included_at) = own.last().copied().flatten().filter(is_stored) else { continue };
         for ((row_id, row), height) in rows.iter().zip(own) {
             // Its own block lists it, unless that is not known or retention has removed it.
-            let is_stored = |height: &BlockHeight| records.0.contains_key(height);
+            let is_stored = |height: &BlockHeight| records.find(*height).is_ok();
             let height = height.filter(is_stored).unwrap_or(included_at);
-            if let Some(changed) = records.0.get_mut(&height) {
+            if let Some(changed) = records.get_mut(height) {
                 changed.record.rows.push(*row_id);
             }
             overlay.put(row_id.key(), row.clone());
@@ -196,37 +208,42 @@ pub(super) fn restore(
 
 /// Adds outcomes of later executions after the first outcome of their transaction, as in a message
 fn add_later(later: Vec<(RowId, Row)>, rows: &mut Vec<(RowId, Row)>) {
-    let outcomes = rows.iter().filter(|(row_id, _)| row_id.table == Table::Outcomes);
-    let mut following: HashMap<CryptoHash, Vec<_>, HashBuilder> =
-        outcomes.map(|(row_id, _)| (row_id.id, Vec::new())).collect();
-    for row in later {
-        match following.entry(row.0.id) {
-            Entry::Occupied(mut following) => following.get_mut().push(row),
-            Entry::Vacant(first) => {
-                first.insert(Vec::new());
-                rows.push(row);
-            }
+    let mut first: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
+    let mut following: Vec<Vec<_>> = Vec::new();
+    for (index, (row_id, _)) in rows.iter().enumerate() {
+        if row_id.table == Table::Outcomes {
+            first.entry(row_id.id).or_insert(index);
         }
     }
-    for row in mem::take(rows) {
-        let is_outcome = row.0.table == Table::Outcomes;
-        let following = is_outcome.then(|| following.remove(&row.0.id)).flatten();
+    following.resize(rows.len(), Vec::new());
+    for row in later {
+        let next = rows.len();
+        let index = *first.entry(row.0.id).or_insert(next);
+        if index == next {
+            rows.push(row);
+            following.push(Vec::new());
+        } else {
+            following[index].push(row);
+        }
+    }
+    for (row, following) in mem::take(rows).into_iter().zip(following) {
         rows.push(row);
-        rows.extend(following.into_iter().flatten().rev());
+        rows.extend(following.into_iter().rev());
     }
 }
 
-/// The records of canonical blocks whose rows change, by height
+/// The records of canonical blocks whose rows change, by ascending height
 ///
 /// Each is read and written once, however many of its rows give way or come back.
 #[derive(Default)]
-pub(super) struct ChangedRecords(HashMap<BlockHeight, ChangedRecord, HashBuilder>);
+pub(super) struct ChangedRecords(Vec<ChangedRecord>);
 
 struct ChangedRecord {
+    height: BlockHeight,
     key: Key,
     record: BlockRecord,
     /// The rows that it does not list any more
-    removed: HashSet<Key, HashBuilder>,
+    removed: Vec<Key>,
 }
 
 impl ChangedRecords {
@@ -236,7 +253,7 @@ impl ChangedRecords {
         mut heights: Vec<BlockHeight>,
         overlay: &mut WriteOverlay<'_, '_>,
     ) -> Result<(), Suspend> {
-        heights.retain(|height| !self.0.contains_key(height));
+        heights.retain(|height| self.find(*height).is_err());
         heights.sort_unstable();
         heights.dedup();
         let height_key = |height: &BlockHeight| Key::number(Table::Heights, *height);
@@ -250,22 +267,32 @@ impl ChangedRecords {
         overlay.prefetch(blocks.iter().map(|(_, key)| *key))?;
         for (height, key) in blocks {
             if let Some(row) = overlay.row(key)? {
-                let (record, removed) = (BlockRecord::decode(&row)?, HashSet::default());
-                self.0.insert(height, ChangedRecord { key, record, removed });
+                let (record, removed) = (BlockRecord::decode(&row)?, Vec::new());
+                self.0.push(ChangedRecord { height, key, record, removed });
             }
         }
+        self.0.sort_unstable_by_key(|changed| changed.height);
         Ok(())
+    }
+
+    fn find(&self, height: BlockHeight) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&height, |changed| changed.height)
+    }
+
+    fn get_mut(&mut self, height: BlockHeight) -> Option<&mut ChangedRecord> {
+        self.find(height).ok().and_then(|index| self.0.get_mut(index))
     }
 
     /// The record of the block of this height, which leaves the chain, if rows came back to it
     pub(super) fn take(&mut self, height: BlockHeight) -> Option<BlockRecord> {
-        self.0.remove(&height).map(|changed| changed.record)
+        self.find(height).ok().map(|index| self.0.remove(index).record)
     }
 
     /// Writes the records
     pub(super) fn put(self, overlay: &mut WriteOverlay<'_, '_>) {
-        for ChangedRecord { key, mut record, removed } in self.0.into_values() {
-            record.rows.retain(|row_id| !removed.contains(&row_id.key()));
+        for ChangedRecord { key, mut record, mut removed, .. } in self.0 {
+            removed.sort_unstable();
+            record.rows.retain(|row_id| removed.binary_search(&row_id.key()).is_err());
             overlay.put(key, record.encode());
         }
     }
