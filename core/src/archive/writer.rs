@@ -15,7 +15,7 @@ use crate::storage::{Key, Row, Table};
 /// Bytes of rows that are put in one call, about
 const MAX_PUT_BYTES: usize = 4 << 20;
 
-/// Number of heights after a gap in which a transaction that was open before it may still end: a
+/// Number of heights from a gap on in which a transaction that was open before it may still end: a
 /// promise that is yielded resumes within 200 blocks
 const MAX_OPEN_AFTER_GAP: u64 = 1_000;
 
@@ -165,10 +165,8 @@ impl WriterProgress {
 
     /// Whether what is open at this height has lost too much in a gap of the feed to end any more
     fn is_given_up(&self, height: BlockHeight) -> bool {
-        let mut later = self.heights.iter().skip_while(|range| *range.start() <= height);
-        let Some(after_gap) = later.next() else { return false };
-        let newest = later.last().map_or(*after_gap.end(), |range| *range.end());
-        newest - *after_gap.start() >= MAX_OPEN_AFTER_GAP
+        let (range, newest) = (self.heights.range_of(height), self.heights.iter().last());
+        range.zip(newest).is_some_and(|(it, newest)| newest.end() - it.end() >= MAX_OPEN_AFTER_GAP)
     }
 
     fn forget(&mut self, last: BlockHeight) {

@@ -415,13 +415,8 @@ impl ArchiveExporter {
                     self.union = Some(WriterProgress::union(&writers));
                     return Ok(ExportStep::Done(Ok(self.is_complete())));
                 };
-                let is_wrong = |(key, _): &&(Key, Row)| {
-                    let is_read = rows.iter().any(|(read, _)| read == key);
-                    is_read || key.table() != Table::ArchiveProgress
-                };
-                if let Some((key, _)) = page.iter().find(is_wrong) {
-                    let detail =
-                        format_args!("the archive's scan returned {key:?} out of its turn");
+                if page.iter().any(|(key, _)| rows.iter().any(|(read, _)| read == key)) {
+                    let detail = "the archive's scan returned a row again";
                     return Err(Error::new(ErrorKind::Storage, detail));
                 }
                 let step = scan(Some(*last));

@@ -26,7 +26,7 @@ pub(super) struct Exports {
 
 impl Exports {
     pub(super) fn contains(&self, handle: RequestHandle) -> bool {
-        [self.running, self.next].contains(&Some(handle))
+        self.running == Some(handle) || self.next == Some(handle)
     }
 
     /// Whether the export of this handle waits for this

@@ -238,9 +238,11 @@ impl BlockRows {
 
     /// Notes that the next row has this id, unless it has one: returns the index of the first
     fn note(&mut self, table: Table, id: CryptoHash) -> Option<usize> {
-        let next = self.rows.len();
-        let first = *self.first.entry((table, id)).or_insert(next);
-        (first < next).then_some(first)
+        let first = self.first.get(&(table, id)).copied();
+        if first.is_none() {
+            self.first.insert((table, id), self.rows.len());
+        }
+        first
     }
 
     /// Skips a copy, as the runtime does

@@ -8,7 +8,6 @@
 //! of a later execution is kept there too: its receipts lead to the transaction as well.
 
 use alloc::vec::Vec;
-use core::mem;
 
 use hashbrown::HashMap;
 
@@ -56,9 +55,13 @@ pub(super) fn replace(
     let mut doubles = Doubles::default();
     let mut inclusions = Inclusions::new(repeated, joining);
     // Of those of receipts, which were not fetched with the block.
-    let unknown = inclusions.list.iter().filter(|it| !it.joins && it.repeated.is_none());
-    let unknown = unknown.map(|it| it.id);
-    overlay.prefetch(unknown.map(|id| Key::hash(Table::Transactions, id)))?;
+    let mut keys = Vec::new();
+    for inclusion in &inclusions.list {
+        if !inclusion.joins && inclusion.repeated.is_none() {
+            keys.push(Key::hash(Table::Transactions, inclusion.id));
+        }
+    }
+    overlay.prefetch(keys)?;
     let mut removed = Vec::new();
     for (row_id, row) in repeated {
         let RowId { table, id } = *row_id;
@@ -87,25 +90,28 @@ pub(super) fn replace(
         new.push(included.clone());
         inclusion.joins = true;
         inclusion.outcome.get_or_insert_with(|| row.clone());
-        let (mut listed, mut included_at) = (Vec::new(), None);
+        let (from, mut included_at) = (removed.len(), IN_TRANSACTION);
         for (row_id, _) in &new {
             let Some(row) = overlay.row(row_id.key())? else { continue };
             let height = height_of(*row_id, &row)?;
             if row_id.table == Table::Transactions {
                 included_at = height;
             }
-            listed.push((height, row_id.key()));
+            removed.push((height, *row_id));
             doubles.replaced.push((*row_id, row));
         }
-        let listed = listed.into_iter();
-        removed.extend(listed.filter_map(|(height, key)| Some((height.or(included_at)?, key))));
+        for (height, _) in &mut removed[from..] {
+            if *height == IN_TRANSACTION {
+                *height = included_at;
+            }
+        }
         joining.extend(new);
     }
     // All at once: a message may have any number of them.
     records.read(removed.iter().map(|(height, _)| *height).collect(), overlay)?;
-    for (height, key) in removed {
+    for (height, row_id) in removed {
         if let Some(changed) = records.get_mut(height) {
-            changed.removed.push(key);
+            changed.removed.insert((row_id.table, row_id.id), 0);
         }
     }
     Ok(doubles)
@@ -115,7 +121,8 @@ pub(super) fn replace(
 #[derive(Default)]
 struct Inclusions<'row> {
     list: Vec<Inclusion<'row>>,
-    indices: HashMap<CryptoHash, usize, HashBuilder>,
+    /// By the keys of their transactions
+    indices: HashMap<(Table, CryptoHash), usize, HashBuilder>,
 }
 
 impl<'row> Inclusions<'row> {
@@ -123,13 +130,14 @@ impl<'row> Inclusions<'row> {
         let mut inclusions = Self::default();
         for row in repeated {
             let id = row.0.id;
-            let next = inclusions.list.len();
-            let index = *inclusions.indices.entry(id).or_insert(next);
-            if index == next {
+            if inclusions.get_mut(id).is_none() {
+                inclusions.indices.insert((Table::Transactions, id), inclusions.list.len());
                 inclusions.list.push(Inclusion { id, repeated: None, joins: false, outcome: None });
             }
-            if row.0.table == Table::Transactions {
-                inclusions.list[index].repeated.get_or_insert(row);
+            if row.0.table == Table::Transactions
+                && let Some(inclusion) = inclusions.get_mut(id)
+            {
+                inclusion.repeated.get_or_insert(row);
             }
         }
         for (row_id, row) in joining {
@@ -144,7 +152,7 @@ impl<'row> Inclusions<'row> {
     }
 
     fn get_mut(&mut self, id: CryptoHash) -> Option<&mut Inclusion<'row>> {
-        self.list.get_mut(*self.indices.get(&id)?)
+        self.list.get_mut(*self.indices.get(&(Table::Transactions, id))?)
     }
 }
 
@@ -177,59 +185,31 @@ pub(super) fn restore(
         row_id.table == Table::Outcomes
             && OutcomeRecord::decode(row).is_ok_and(|outcome| outcome.height == block.height)
     };
-    let later: Vec<_> = rows.drain(..rows.iter().take_while(is_later).count()).collect();
-    if !later.is_empty() {
-        add_later(later, &mut fork_block.rows);
-    }
+    let later = rows.iter().take_while(is_later).count();
+    // After the first outcome, as in a message.
+    fork_block.rows.extend(rows.drain(..later));
     let mut heights = Vec::new();
     for (row_id, row) in &rows {
         heights.push(height_of(*row_id, row)?);
     }
-    records.read(heights.iter().copied().flatten().collect(), overlay)?;
-    let mut heights = heights.into_iter();
+    records.read(heights.clone(), overlay)?;
+    let mut heights = &heights[..];
     // The outcome of a transaction, if it has one, is before it, and comes back with it.
     for rows in rows.split_inclusive(|(row_id, _)| row_id.table == Table::Transactions) {
-        let own: Vec<_> = heights.by_ref().take(rows.len()).collect();
-        let is_stored = |height: &BlockHeight| records.find(*height).is_ok();
-        let Some(included_at) = own.last().copied().flatten().filter(is_stored) else { continue };
+        let (own, rest) = heights.split_at(rows.len());
+        heights = rest;
+        let Ok(included_in) = records.find(own.last().copied().unwrap_or(IN_TRANSACTION)) else {
+            continue;
+        };
         for ((row_id, row), height) in rows.iter().zip(own) {
             // Its own block lists it, unless that is not known or retention has removed it.
-            let is_stored = |height: &BlockHeight| records.find(*height).is_ok();
-            let height = height.filter(is_stored).unwrap_or(included_at);
-            if let Some(changed) = records.get_mut(height) {
-                changed.record.rows.push(*row_id);
-            }
+            let listed_in = records.find(*height).unwrap_or(included_in);
+            records.0[listed_in].record.rows.push(*row_id);
             overlay.put(row_id.key(), row.clone());
         }
         restored.extend_from_slice(rows);
     }
     Ok(restored)
-}
-
-/// Adds outcomes of later executions after the first outcome of their transaction, as in a message
-fn add_later(later: Vec<(RowId, Row)>, rows: &mut Vec<(RowId, Row)>) {
-    let mut first: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
-    let mut following: Vec<Vec<_>> = Vec::new();
-    for (index, (row_id, _)) in rows.iter().enumerate() {
-        if row_id.table == Table::Outcomes {
-            first.entry(row_id.id).or_insert(index);
-        }
-    }
-    following.resize(rows.len(), Vec::new());
-    for row in later {
-        let next = rows.len();
-        let index = *first.entry(row.0.id).or_insert(next);
-        if index == next {
-            rows.push(row);
-            following.push(Vec::new());
-        } else {
-            following[index].push(row);
-        }
-    }
-    for (row, following) in mem::take(rows).into_iter().zip(following) {
-        rows.push(row);
-        rows.extend(following.into_iter().rev());
-    }
 }
 
 /// The records of canonical blocks whose rows change, by ascending height
@@ -242,8 +222,8 @@ struct ChangedRecord {
     height: BlockHeight,
     key: Key,
     record: BlockRecord,
-    /// The rows that it does not list any more
-    removed: Vec<Key>,
+    /// The rows that it does not list any more; of the type of other maps, whose code is there
+    removed: HashMap<(Table, CryptoHash), usize, HashBuilder>,
 }
 
 impl ChangedRecords {
@@ -257,17 +237,19 @@ impl ChangedRecords {
         heights.sort_unstable();
         heights.dedup();
         let height_key = |height: &BlockHeight| Key::number(Table::Heights, *height);
-        overlay.prefetch(heights.iter().map(height_key))?;
-        let mut blocks = Vec::new();
+        overlay.prefetch(heights.iter().map(height_key).collect::<Vec<_>>())?;
+        let (mut blocks, mut keys) = (Vec::new(), Vec::new());
         for height in heights {
             if let Some(row) = overlay.row(height_key(&height))? {
-                blocks.push((height, block_key(decode_block_hash(Table::Heights, &row)?)));
+                let key = block_key(decode_block_hash(Table::Heights, &row)?);
+                blocks.push((height, key));
+                keys.push(key);
             }
         }
-        overlay.prefetch(blocks.iter().map(|(_, key)| *key))?;
+        overlay.prefetch(keys)?;
         for (height, key) in blocks {
             if let Some(row) = overlay.row(key)? {
-                let (record, removed) = (BlockRecord::decode(&row)?, Vec::new());
+                let (record, removed) = (BlockRecord::decode(&row)?, HashMap::default());
                 self.0.push(ChangedRecord { height, key, record, removed });
             }
         }
@@ -290,23 +272,24 @@ impl ChangedRecords {
 
     /// Writes the records
     pub(super) fn put(self, overlay: &mut WriteOverlay<'_, '_>) {
-        for ChangedRecord { key, mut record, mut removed, .. } in self.0 {
-            removed.sort_unstable();
-            record.rows.retain(|row_id| removed.binary_search(&row_id.key()).is_err());
+        for ChangedRecord { key, mut record, removed, .. } in self.0 {
+            record.rows.retain(|it| !removed.contains_key(&(it.table, it.id)));
             overlay.put(key, record.encode());
         }
     }
 }
 
-/// The height of the block that has a transaction or an outcome; `None` for an outcome that is in
-/// the row of its transaction
-fn height_of(row_id: RowId, row: &[u8]) -> Result<Option<BlockHeight>, Error> {
+/// In place of the height of an outcome that is in the row of its transaction
+const IN_TRANSACTION: BlockHeight = BlockHeight::MAX;
+
+/// The height of the block that has a transaction or an outcome, if that is known
+fn height_of(row_id: RowId, row: &[u8]) -> Result<BlockHeight, Error> {
     if row_id.table == Table::Transactions {
-        return Ok(Some(TransactionRecord::decode(row)?.height));
+        return Ok(TransactionRecord::decode(row)?.height);
     }
     Ok(match OutcomeRow::decode(row)? {
-        OutcomeRow::Outcome(outcome) => Some(outcome.height),
-        OutcomeRow::Finalized(_) => None,
+        OutcomeRow::Outcome(outcome) => outcome.height,
+        OutcomeRow::Finalized(_) => IN_TRANSACTION,
     })
 }
 
@@ -331,39 +314,4 @@ const fn is_execution(outcome: &OutcomeRecord<'_>) -> bool {
 
 const fn outcome_id(id: CryptoHash) -> RowId {
     RowId { table: Table::Outcomes, id }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Adds one after the other
-    fn insert_later(later: &[(RowId, Row)], rows: &mut Vec<(RowId, Row)>) {
-        for later in later {
-            let first = rows.iter().position(|(row_id, _)| *row_id == later.0);
-            rows.insert(first.map_or(rows.len(), |first| first + 1), later.clone());
-        }
-    }
-
-    #[test]
-    fn later_outcomes_have_the_places_that_they_have_if_they_are_inserted_one_by_one() {
-        let row = |table, id, number: u8| {
-            (RowId { table, id: CryptoHash::new([id; 32]) }, Row::from(&[number][..]))
-        };
-        // Each list of up to five outcomes of three transactions, of which the block has two.
-        let tables = [Table::Outcomes, Table::Outcomes, Table::Transactions];
-        let rows = [(0, 1), (1, 2), (2, 0)].map(|(index, id)| row(tables[index], id, 0));
-        for numbers in 0..4_u32.pow(5) {
-            let digits =
-                (1..=5).map(|place| (place, numbers / 4_u32.pow(u32::from(place) - 1) % 4));
-            let later: Vec<_> = digits
-                .filter(|(_, digit)| *digit < 3)
-                .map(|(place, digit)| row(Table::Outcomes, digit as u8, place))
-                .collect();
-            let [mut expected, mut found] = [rows.to_vec(), rows.to_vec()];
-            insert_later(&later, &mut expected);
-            add_later(later, &mut found);
-            assert_eq!(found, expected);
-        }
-    }
 }

@@ -241,21 +241,6 @@ impl PlanImport {
         Ok((branch, CanonicalBlock { hash, ordinal, record }))
     }
 
-    /// Whether the block can become the head: its branch is kept, and leaves the chain at the last
-    /// final block or above
-    fn can_join(
-        &self,
-        parent: BlockRecord,
-        chain: &ChainRecord,
-        overlay: &mut WriteOverlay<'_, '_>,
-    ) -> Result<bool, Suspend> {
-        match self.branch(parent, chain, overlay) {
-            Ok((_, root)) => Ok(chain.last_final.is_none_or(|it| root.record.height >= it.height)),
-            Err(Suspend::Failed(error)) if error.kind() == ErrorKind::Chain => Ok(false),
-            Err(suspend) => Err(suspend),
-        }
-    }
-
     /// Makes the block the head, with its branch if it has one
     fn extend(
         &self,
@@ -408,10 +393,13 @@ impl Restartable for PlanImport {
         if let Some(parent) = &parent
             && header.height <= head.height
             && !self.content.without_body.is_empty()
-            && self.can_join(parent.clone(), &chain, &mut overlay)?
         {
-            // Whether a body is there is known where the rows of the branch have joined the chain.
-            self.extend(Some(parent.clone()), chain.clone(), overlay)?;
+            // Whether a body is there is known where the rows of the branch have joined the chain,
+            // which those of an abandoned branch cannot.
+            match self.extend(Some(parent.clone()), chain.clone(), overlay) {
+                Err(Suspend::Failed(error)) if error.kind() == ErrorKind::Chain => {}
+                planned => drop(planned?),
+            }
             overlay = WriteOverlay::new(rows);
         }
         self.keep_config(parent.as_ref(), &chain, head, &mut overlay)?;

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks};
 use super::chain_update::{ChainUpdate, Change};
@@ -112,7 +112,7 @@ fn add_orphans(
     update: &mut ChainUpdate,
     overlay: &mut WriteOverlay<'_, '_>,
 ) -> Result<(), Suspend> {
-    let mut followed: HashSet<(Table, CryptoHash), HashBuilder> = HashSet::default();
+    let mut followed: HashMap<(Table, CryptoHash), usize, HashBuilder> = HashMap::default();
     let (mut first, mut level) = (0, 0);
     let max_changes = update.changes.len() + MAX_ORPHANS;
     while first < update.changes.len() {
@@ -124,7 +124,7 @@ fn add_orphans(
         let mut ids = Vec::new();
         for change in &update.changes[first..] {
             if let Change::Outcome(id) = change
-                && followed.insert((Table::Outcomes, *id))
+                && followed.insert((Table::Outcomes, *id), 0).is_none()
             {
                 ids.push(*id);
             }
