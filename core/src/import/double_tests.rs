@@ -616,7 +616,7 @@ fn asked(message: &[u8], storage: &mut MemoryStorage) -> [usize; 2] {
 fn round_trips_do_not_grow_with_the_number_of_doubles() {
     let [few, many] = [6, 12].map(|count| {
         let mut storage = MemoryStorage::new();
-        // Refused in a block each, and executed in one.
+        // Each is refused in a block of its own, and all are executed in one.
         for number in 1..=count {
             let refusal = many(number, 0, number - 1, number..number + 1, false);
             import(&refusal, Retention::Everything, &mut storage);
@@ -634,7 +634,7 @@ fn round_trips_do_not_grow_with_the_number_of_doubles() {
     }
 }
 
-/// A block with executions of what the block before it refused
+/// A block with executions of the transactions that the block before it refused
 struct Executions(BlockContent);
 
 impl Restartable for Executions {

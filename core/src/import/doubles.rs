@@ -62,7 +62,8 @@ pub(super) fn replace(
         }
     }
     overlay.prefetch(keys)?;
-    let mut removed = Vec::new();
+    let mut heights = Vec::new();
+    let mut replaced: HashMap<(Table, CryptoHash), usize, HashBuilder> = HashMap::default();
     for (row_id, row) in repeated {
         let RowId { table, id } = *row_id;
         let Some(inclusion) = inclusions.get_mut(id) else { continue };
@@ -90,28 +91,19 @@ pub(super) fn replace(
         new.push(included.clone());
         inclusion.joins = true;
         inclusion.outcome.get_or_insert_with(|| row.clone());
-        let (from, mut included_at) = (removed.len(), IN_TRANSACTION);
         for (row_id, _) in &new {
             let Some(row) = overlay.row(row_id.key())? else { continue };
-            let height = height_of(*row_id, &row)?;
-            if row_id.table == Table::Transactions {
-                included_at = height;
-            }
-            removed.push((height, *row_id));
+            heights.push(height_of(*row_id, &row)?);
+            replaced.insert((row_id.table, id), doubles.replaced.len());
             doubles.replaced.push((*row_id, row));
-        }
-        for (height, _) in &mut removed[from..] {
-            if *height == IN_TRANSACTION {
-                *height = included_at;
-            }
         }
         joining.extend(new);
     }
     // All at once: a message may have any number of them.
-    records.read(removed.iter().map(|(height, _)| *height).collect(), overlay)?;
-    for (height, row_id) in removed {
-        if let Some(changed) = records.get_mut(height) {
-            changed.removed.insert((row_id.table, row_id.id), 0);
+    for height in records.read(heights, overlay)? {
+        if let Ok(index) = records.find(height) {
+            let rows = &mut records.0[index].record.rows;
+            rows.retain(|it| !replaced.contains_key(&(it.table, it.id)));
         }
     }
     Ok(doubles)
@@ -214,7 +206,7 @@ pub(super) fn restore(
 
 /// The records of canonical blocks whose rows change, by ascending height
 ///
-/// Each is read and written once, however many of its rows give way or come back.
+/// Each is read and written once in a batch, however many of its rows give way or come back.
 #[derive(Default)]
 pub(super) struct ChangedRecords(Vec<ChangedRecord>);
 
@@ -222,47 +214,42 @@ struct ChangedRecord {
     height: BlockHeight,
     key: Key,
     record: BlockRecord,
-    /// The rows that it does not list any more; of the type of other maps, whose code is there
-    removed: HashMap<(Table, CryptoHash), usize, HashBuilder>,
 }
 
 impl ChangedRecords {
-    /// Reads the records of the canonical blocks of these heights, in two round trips
+    /// Reads the records of the canonical blocks of these heights, in two round trips; returns the
+    /// heights, each once
     fn read(
         &mut self,
         mut heights: Vec<BlockHeight>,
         overlay: &mut WriteOverlay<'_, '_>,
-    ) -> Result<(), Suspend> {
-        heights.retain(|height| self.find(*height).is_err());
+    ) -> Result<Vec<BlockHeight>, Suspend> {
         heights.sort_unstable();
         heights.dedup();
         let height_key = |height: &BlockHeight| Key::number(Table::Heights, *height);
         overlay.prefetch(heights.iter().map(height_key).collect::<Vec<_>>())?;
         let (mut blocks, mut keys) = (Vec::new(), Vec::new());
-        for height in heights {
-            if let Some(row) = overlay.row(height_key(&height))? {
+        for height in &heights {
+            if self.find(*height).is_err()
+                && let Some(row) = overlay.row(height_key(height))?
+            {
                 let key = block_key(decode_block_hash(Table::Heights, &row)?);
-                blocks.push((height, key));
+                blocks.push((*height, key));
                 keys.push(key);
             }
         }
         overlay.prefetch(keys)?;
         for (height, key) in blocks {
             if let Some(row) = overlay.row(key)? {
-                let (record, removed) = (BlockRecord::decode(&row)?, HashMap::default());
-                self.0.push(ChangedRecord { height, key, record, removed });
+                self.0.push(ChangedRecord { height, key, record: BlockRecord::decode(&row)? });
             }
         }
         self.0.sort_unstable_by_key(|changed| changed.height);
-        Ok(())
+        Ok(heights)
     }
 
     fn find(&self, height: BlockHeight) -> Result<usize, usize> {
         self.0.binary_search_by_key(&height, |changed| changed.height)
-    }
-
-    fn get_mut(&mut self, height: BlockHeight) -> Option<&mut ChangedRecord> {
-        self.find(height).ok().and_then(|index| self.0.get_mut(index))
     }
 
     /// The record of the block of this height, which leaves the chain, if rows came back to it
@@ -272,8 +259,7 @@ impl ChangedRecords {
 
     /// Writes the records
     pub(super) fn put(self, overlay: &mut WriteOverlay<'_, '_>) {
-        for ChangedRecord { key, mut record, removed, .. } in self.0 {
-            record.rows.retain(|it| !removed.contains_key(&(it.table, it.id)));
+        for ChangedRecord { key, record, .. } in self.0 {
             overlay.put(key, record.encode());
         }
     }
