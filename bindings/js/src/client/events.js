@@ -81,23 +81,23 @@ export function watchByEvents(href, { waitUntil, withResult }, mailbox, fetch, o
 async function* events(body, retry) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  /** The event that has not ended, which is not searched again, and the line end that may end it */
-  let [text, lineEnd] = ["", ""];
+  // The event so far, which is not searched again, but for its last character: its end may begin there.
+  let text = "";
+  let last = "";
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      let chunk = lineEnd + decoder.decode(value, { stream: true });
-      for (let end; (end = chunk.indexOf("\n\n")) >= 0; chunk = chunk.slice(end + 2)) {
-        const fields = parseFields(text + chunk.slice(0, end));
+      const parts = (last + decoder.decode(value, { stream: true })).split("\n\n");
+      const rest = /** @type {string} */ (parts.pop());
+      for (const part of parts) {
+        const { id = "", event: name = "message", data, retry: delay } = parseFields(text + part);
         text = "";
-        if (fields.retry) retry.delay = Number(fields.retry);
-        if (fields.data !== undefined) {
-          yield { id: fields.id ?? "", name: fields.event ?? "message", data: fields.data };
-        }
+        if (delay) retry.delay = Number(delay);
+        if (data !== undefined) yield { id, name, data };
       }
-      lineEnd = chunk.endsWith("\n") ? "\n" : "";
-      text += lineEnd ? chunk.slice(0, -1) : chunk;
+      text += rest.slice(0, -1);
+      last = rest.slice(-1);
       if (text.length > MAX_EVENT) throw new RequestError(ErrorCode.LIMIT, "an event is too large");
     }
   } finally {
@@ -113,8 +113,9 @@ async function* events(body, retry) {
  */
 function parseFields(text) {
   return Object.fromEntries(
-    text.split(/\r?\n/).map((line) => {
-      const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    text.split("\n").map((line) => {
+      // It matches every line.
+      const [, name, value] = /** @type {RegExpExecArray} */ (/^([^:]*):? ?(.*)$/s.exec(line));
       return [name, value];
     }),
   );

@@ -97,16 +97,12 @@ export class Client {
     const text = /** @type {BodyInit} */ (isText ? body : writeJson(body));
     const response = await this.#fetch(this.#url.href, { method: "POST", headers, body: text, signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
-    const kind = KINDS[response.status];
-    /** @type {EndpointResponse<Result>} */
-    const result = new EndpointResponse(bytes, kind ?? "result");
-    let error;
     try {
-      ({ error } = /** @type {any} */ (result.json()));
+      const { error } = /** @type {any} */ (new EndpointResponse(bytes, "result").json());
+      return new EndpointResponse(bytes, KINDS[response.status] ?? (error ? "handler" : "result"));
     } catch (cause) {
-      throw new RequestError(ErrorCode.SYNTAX, `HTTP status ${response.status}: not JSON-RPC`, { cause });
+      throw new RequestError(ErrorCode.SYNTAX, `HTTP status ${response.status}: not JSON`, { cause });
     }
-    return !kind && error ? new EndpointResponse(bytes, "handler") : result;
   }
 
   /**

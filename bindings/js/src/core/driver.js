@@ -101,7 +101,7 @@ export class Driver {
   }
 
   /**
-   * Exports what is final to the archive; an export that waits to start is that of several calls
+   * Exports final blocks to the archive; calls share an export that waits to start
    *
    * @returns {Promise<unknown>}
    */
@@ -184,20 +184,23 @@ export class Driver {
     });
     const { slot, calls } = parsedCalls(text);
     const received = now();
-    const drop = () => this.run((endpoint) => endpoint.handle_parsed(slot));
-    /** @type {Answer[]} */
-    const answers = await new Promise((resolve, reject) => {
-      // A call that waits meanwhile, so that an abort and the end of the endpoint reject it.
-      const key = (this.#lastKey -= 1n);
-      const onAbort = () => {
-        this.calls.remove(key);
-        drop();
-        reject(signal?.reason);
-      };
-      this.calls.add(key, { resolve, reject, signal, onAbort });
-      const answers = answerCalls(/** @type {Methods} */ (this.methods), calls, signal);
-      answers.then(resolve, reject).finally(() => this.calls.remove(key));
+    const drop = () => this.pump((endpoint) => endpoint.handle_parsed(slot));
+    // A call that waits meanwhile, so that an abort and the end of the endpoint reject it.
+    const key = (this.#lastKey -= 1n);
+    const answered = new Promise((resolve, reject) => {
+      this.calls.add(key, { resolve, reject, signal, onAbort: () => reject(signal?.reason) });
+      answerCalls(/** @type {Methods} */ (this.methods), calls, signal).then(resolve, reject);
     });
+    /** @type {Answer[]} */
+    let answers;
+    try {
+      answers = await answered;
+    } catch (error) {
+      drop();
+      throw error;
+    } finally {
+      this.calls.remove(key);
+    }
     return (timeout) => {
       if (signal?.aborted) {
         drop();

@@ -4,7 +4,7 @@
 // a time, and the engine writes the responses: envelopes, ids and batches are not known here.
 
 import { MethodError, usageError } from "./errors.js";
-import { parseIntegers, writeJson } from "./json.js";
+import { parseJson, writeJson } from "./json.js";
 import { typeName } from "./options.js";
 
 /** @import { EndpointOptions, HostMethod, ResponseKind } from "../../index.js" */
@@ -58,7 +58,7 @@ async function answer(method, { index, id, params }, signal) {
       return { index, json: writeJson(internalError(String(error))), kind: "internal" };
     } catch {
       // It has no text, or one that cannot be written.
-      const message = "the method threw what cannot be written as JSON";
+      const message = "the method threw a value that cannot be written as JSON";
       return { index, json: writeJson(internalError(message)), kind: "internal" };
     }
   }
@@ -72,9 +72,21 @@ async function answer(method, { index, id, params }, signal) {
  * @returns {{ slot: number, calls: OtherCall[] }}
  */
 export function parsedCalls(text) {
-  return /** @type {any} */ (
-    parseIntegers(text, (digits) => (Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits)))
-  );
+  return withNumbers(parseJson(text, { bigint: true }));
+}
+
+/**
+ * The same value with a number for each `bigint` that a number has exactly
+ *
+ * @param {any} value
+ * @returns {any}
+ */
+function withNumbers(value) {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  if (value === null || typeof value !== "object") return value;
+  // Of arrays too, whose indices are names.
+  for (const name of Object.keys(value)) value[name] = withNumbers(value[name]);
+  return value;
 }
 
 /** @param {string} message */

@@ -41,21 +41,11 @@ const JSON_OPTIONS = ["bigint"];
 export function parseJson(text, options) {
   checkOptions(options, "options", JSON_OPTIONS);
   optionalBoolean(options?.bigint, "options.bigint");
-  return options?.bigint ? parseIntegers(text, BigInt) : JSON.parse(text);
-}
-
-/**
- * Parses JSON; this function makes each integer of its digits
- *
- * @param {string} text
- * @param {(digits: string) => number | bigint} integer
- * @returns {unknown}
- */
-export function parseIntegers(text, integer) {
+  if (!options?.bigint) return JSON.parse(text);
   try {
     return JSON.parse(tagIntegers(text), (_, value) => {
       if (typeof value !== "string") return value;
-      return value[0] === "i" ? integer(value.slice(1)) : value.slice(1);
+      return value[0] === "i" ? BigInt(value.slice(1)) : value.slice(1);
     });
   } catch (error) {
     // Throws the error with the offsets of the original text.
