@@ -64,8 +64,8 @@ impl Endpoint {
         Ok(self.inner.handle_page(RequestHandle::from_bits(handle), page)?)
     }
 
-    /// Exports what is final, and returns the handle of the export, which may be that of earlier
-    /// calls
+    /// Exports final blocks, and returns the handle of the export, which calls share while it waits
+    /// to start
     ///
     /// # Errors
     ///

@@ -82,7 +82,7 @@ pub(crate) fn static_server() -> Result<PathBuf, String> {
 fn cross_cargo(target: &str, arguments: &str) -> Command {
     let mut command = cargo(arguments);
     command.env("CARGO_BUILD_TARGET", target);
-    // Emulation is slow, so what is emulated is optimised.
+    // Emulation is slow, so emulated code is optimised.
     command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2");
     command
 }

@@ -163,7 +163,8 @@ impl WriterProgress {
             .map_or(*range.end(), |open| open.min(*range.end()))
     }
 
-    /// Whether what is open at this height has lost too much in a gap of the feed to end any more
+    /// Whether a transaction that is open at this height can no longer end, because of a gap of the
+    /// feed
     fn is_given_up(&self, height: BlockHeight) -> bool {
         let (range, newest) = (self.heights.range_of(height), self.heights.iter().last());
         range.zip(newest).is_some_and(|(it, newest)| newest.end() - it.end() >= MAX_OPEN_AFTER_GAP)

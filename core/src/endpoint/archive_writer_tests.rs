@@ -292,7 +292,7 @@ fn open_transactions_hold_back_what_is_forgotten() {
     for (earliest, floor) in floors {
         assert_eq!(progress.floor(earliest, 30), floor, "{earliest}");
     }
-    // Of a gap, what was open before it is given up after a while.
+    // Transactions that were open before a gap are given up after a while.
     for (newest, floor) in [(1_019, 14), (1_020, 20)] {
         let mut progress = progress.clone();
         progress.heights.insert(100..=newest);

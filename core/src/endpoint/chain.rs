@@ -1,7 +1,7 @@
 //! The state of the chain in the storage: its ends, and the height above which it has no gap.
 //!
-//! Five rows at most, in three round trips; for an export two more rows, in one more. A transaction
-//! is not looked at: the heights say what an unknown one can mean.
+//! Five rows at most, in three round trips; for an export two more rows, in one more. No
+//! transaction is read: an unknown one is judged by the heights.
 
 use alloc::string::String;
 

@@ -41,7 +41,7 @@ fn answer(blocks: &[BlockMessage], ask: Ask) -> Response {
     }
 }
 
-/// A follower, its time, and what came of it
+/// A follower, its time, its blocks and its events
 struct Run {
     follower: Follower,
     now: u64,

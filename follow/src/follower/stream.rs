@@ -178,8 +178,8 @@ impl Follower {
         }
     }
 
-    /// Whether no feed has answered about this height for so long that what is above it is taken:
-    /// the block there names the one that is missing
+    /// Whether no feed has answered about this height for so long that the next block above is
+    /// taken, which names the missing one
     fn is_unanswered(&self, height: BlockHeight) -> bool {
         let is_asked = |it: &InFlight| it.purpose == Purpose::Stream(height);
         self.is_frozen

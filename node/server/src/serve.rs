@@ -60,7 +60,7 @@ const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
 /// They get work by turns, so with the 10 s of the runtime all that were ever needed at a time stay
 /// for ever, each with memory that its allocator keeps for it; starting one takes 30 us.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
-/// Retention of a chain that goes on in memory, so that it can run for weeks: ten minutes, 65 MB of
+/// Retention of an endless chain in memory, so that it can run for weeks: ten minutes, 65 MB of
 /// rows of a practice chain
 const MEMORY_RETENTION: Retention = Retention::Blocks(1_000);
 /// Maximum time that the blocking thread pool may take to end: one commit

@@ -96,9 +96,9 @@ public:
 
 /// Base class of storages of the host
 ///
-/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
-/// called alone, or with snapshots by one thread at a time while they go on. Each returns 0, or
-/// another number to fail, which the error or the response reports.
+/// `get` and `get_many` are called by any thread that uses the engine, concurrently. `commit` is
+/// called by one thread at a time: alone, or with snapshots while other threads read. Each returns
+/// 0, or another number to fail, which the error or the response reports.
 class Storage : public Snapshot {
 public:
     /// Return value after an exception

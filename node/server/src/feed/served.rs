@@ -46,7 +46,7 @@ struct State {
 /// A message that is kept
 struct Kept {
     height: BlockHeight,
-    /// The lowest height of which the block says what is there: that after its parent
+    /// The lowest height that the block proves: the one after its parent
     proven_from: BlockHeight,
     message: Message,
 }
@@ -164,7 +164,7 @@ impl State {
         Some((*first, *last))
     }
 
-    /// The lowest height of which the messages say what is there
+    /// The lowest height that the messages prove
     fn proven_from(&self) -> BlockHeight {
         let lowest = self.canonical.first_key_value();
         let lowest = lowest.and_then(|(_, hash)| self.messages.get(hash));
