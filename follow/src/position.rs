@@ -9,8 +9,9 @@ use crate::request::Finality;
 pub(crate) enum Position {
     /// Asks for the last final block of a feed
     Start,
-    /// Looks for the lowest block of a stream from `low` on; there is one at `high`
-    Seek { low: BlockHeight, high: BlockHeight, finality: Finality },
+    /// Looks for the lowest block of a stream from `first` on, at `low` or above until a block says
+    /// otherwise; there is one at `high`
+    Seek { first: BlockHeight, low: BlockHeight, high: BlockHeight, finality: Finality },
     /// Takes the final chain up to a height
     Final { next: BlockHeight, until: BlockHeight },
     /// Looks how far the feed is above the head

@@ -222,7 +222,7 @@ impl Follower {
             (Purpose::Stream(height), SourceErrorKind::TooLow) if is_at_start => {
                 let high = self.anchor.map_or(height, |anchor| anchor.height).max(height);
                 let (low, finality) = (height.saturating_add(1).min(high), Finality::Final);
-                self.go(Position::Seek { low, high, finality });
+                self.go(Position::Seek { first: low, low, high, finality });
             }
             (Purpose::Seek(height), SourceErrorKind::TooHigh) => {
                 self.feeds[feed].too_high = Some((height, now.saturating_add(TOO_HIGH_DELAY)));
@@ -230,7 +230,12 @@ impl Follower {
                     self.go(Position::Measure);
                 }
             }
-            (Purpose::Seek(height), SourceErrorKind::TooLow) => self.seek_above(height),
+            (Purpose::Seek(height), SourceErrorKind::TooLow) => {
+                if let Position::Seek { first, .. } = &mut self.position {
+                    *first = height.saturating_add(1);
+                }
+                self.seek_above(height);
+            }
             (Purpose::Archive(first), _) => {
                 *self.failed_archives.entry(first).or_default() += 1;
                 self.observe_failed(error, 0, feed);

@@ -107,46 +107,46 @@ impl Follower {
             self.fetched = self.fetched.split_off(&height);
             self.set_next(height);
         } else if parent - next > MAX_WALK {
-            self.go(Position::Seek { low: next, high: parent, finality });
+            let first = self.next_height();
+            self.go(Position::Seek { first, low: next, high: parent, finality });
         }
     }
 
     pub(super) fn handle_sought(&mut self, block: FeedBlock, feed: usize) {
-        let Position::Seek { low, finality, .. } = self.position else { return };
+        let Position::Seek { first, low, finality, .. } = self.position else { return };
         let height = block.block.height;
-        // A height without a block need not be in the gap.
-        let first = self.head_height().map_or(low, |head| head.saturating_add(1));
         match block.prev_height {
             Some(parent) if parent >= first => {
+                // A height without a block need not be in the gap.
                 let low = if parent >= low { low } else { first };
-                self.position = Position::Seek { low, high: parent, finality };
+                self.position = Position::Seek { first, low, high: parent, finality };
             }
-            _ => self.found(low, height, Some((block, feed)), finality),
+            _ => self.found(first, height, Some((block, feed)), finality),
         }
     }
 
     /// There is no block at a height, or the feed does not have it
     pub(super) fn seek_above(&mut self, height: BlockHeight) {
-        let Position::Seek { high, finality, .. } = self.position else { return };
+        let Position::Seek { first, high, finality, .. } = self.position else { return };
         let low = height.saturating_add(1);
         if low > high {
             self.found(high, high, None, finality);
         } else {
-            self.position = Position::Seek { low, high, finality };
+            self.position = Position::Seek { first, low, high, finality };
         }
     }
 
     /// Continues with the lowest block from a height on
     pub(super) fn found(
         &mut self,
-        low: BlockHeight,
+        floor: BlockHeight,
         height: BlockHeight,
         block: Option<Received>,
         finality: Finality,
     ) {
         if self.chain.head().is_none() {
             let (asked, first) = (self.floor, height);
-            self.floor = low;
+            self.floor = floor;
             self.events.push_back(Event::StartsLater { asked, first });
         }
         match finality {
