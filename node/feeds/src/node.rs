@@ -30,6 +30,9 @@ const CONFIG_METHOD: &str = "EXPERIMENTAL_protocol_config";
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// How long a request for a height above the head waits for it
 const MAX_HOLD: Duration = Duration::from_secs(5);
+/// Number of heights below the head of a node from which on it lacks the data of a block for good;
+/// it executes the last few blocks
+const MAX_EXECUTION_LAG: u64 = 20;
 
 /// A NEAR node, version 2.14 or later
 ///
@@ -272,13 +275,21 @@ impl Node {
 
     /// The message of the block with this hash
     async fn message(&self, hash: CryptoHash, pace: &Pace) -> Result<Response, SourceError> {
+        let message = self.whole_block(hash, pace).await?;
+        message.map_err(|error| explain(BLOCK_METHOD, &error))
+    }
+
+    /// The message of the block with this hash, or the error that the node gives
+    async fn whole_block(
+        &self,
+        hash: CryptoHash,
+        pace: &Pace,
+    ) -> Result<Result<Response, RpcError>, SourceError> {
         let _turn = self.turn.lock().await;
         let params = json!({"block_hash": hash.to_string()});
         let (id, body) = self.call(BLOCK_METHOD, &params, pace).await?;
-        match result_of(BLOCK_METHOD, id, &body)? {
-            Ok(result) => Ok(Response::Message(result.get().as_bytes().to_vec())),
-            Err(error) => Err(explain(BLOCK_METHOD, &error)),
-        }
+        let result = result_of(BLOCK_METHOD, id, &body)?;
+        Ok(result.map(|result| Response::Message(result.get().as_bytes().to_vec())))
     }
 }
 
@@ -342,7 +353,24 @@ impl Node {
             self.find(json!({"block_id": height}), pace).await?
         };
         match block {
-            Some(block) if block.height == height => self.message(block.hash, pace).await,
+            Some(block) if block.height == height => {
+                let error = match self.whole_block(block.hash, pace).await? {
+                    Ok(message) => return Ok(message),
+                    Err(error) => error,
+                };
+                let mut explained = explain(BLOCK_METHOD, &error);
+                let is_lacking =
+                    matches!(&*error.cause.name, "DATA_UNAVAILABLE" | "INCOMPLETE_DATA");
+                if is_lacking && head.height - height > MAX_EXECUTION_LAG {
+                    // It was executed before the node had its settings, or its state.
+                    explained.kind = SourceErrorKind::TooLow;
+                    explained.detail = format!(
+                        "the node has not saved all of block {height}: {}",
+                        explained.detail
+                    );
+                }
+                Err(explained)
+            }
             Some(block) => {
                 Err(temporary(format!("block {} in place of block {height}", block.height)))
             }

@@ -160,6 +160,27 @@ async fn a_height_below_the_first_block_of_a_node_is_refused() {
     assert!(error.detail.starts_with("the node has no block below"), "{error}");
 }
 
+#[tokio::test]
+async fn a_node_whose_settings_were_changed_begins_with_its_first_whole_block() {
+    let settings = ChainSettings { interval: 1..=1, forks: 0, ..chain_settings(63) };
+    let expected = quiet(settings, 120);
+    let first_saved = expected.first + 60;
+    let mut heights = expected.messages.iter().map(|message| message.height);
+    let first = heights.find(|height| *height >= first_saved).unwrap();
+    let server = server(&expected, Faults { first_saved, ..Faults::default() });
+    while server.feed().last(true).is_none_or(|last| last < expected.first + 110) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let margin = Settings::default().with_start_margin(100);
+    let follower =
+        |start| Follower::new(vec![Arc::new(node(&server))], start, None, margin.clone());
+    let block = follower(Start::Resume).next().await.unwrap();
+    assert_eq!(block.block.height, first);
+    let error = follower(Start::Height(expected.first)).next().await.unwrap_err();
+    assert_eq!(error.kind, FollowErrorKind::Missing, "{error}");
+    assert!(error.detail.starts_with("the node has not saved all of block"), "{error}");
+}
+
 #[test]
 fn an_address_is_of_one_kind_of_feed() {
     let [neardata, plain] =

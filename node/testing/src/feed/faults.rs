@@ -37,7 +37,7 @@ pub struct Faults {
     pub cached_forks: u64,
     /// Errors `BUSY` of a node in place of a whole block
     pub busy: u64,
-    /// Errors `DATA_UNAVAILABLE` of a node in place of a whole block
+    /// Errors `DATA_UNAVAILABLE` of a node in place of one of its last whole blocks
     pub unavailable: u64,
     /// Responses of a node with the id of another request
     pub wrong_ids: u64,
@@ -47,6 +47,8 @@ pub struct Faults {
     pub is_disabled: bool,
     /// Whether a node does not save what whole blocks need
     pub is_unsupported: bool,
+    /// The height below which a node has not saved what whole blocks need
+    pub first_saved: u64,
     /// Whether there are no archives, as at a server that serves the feed that it follows
     pub lacks_archives: bool,
     /// Objects that a lake has lost, such as `000000000007/shard_1.json`
@@ -86,6 +88,7 @@ impl Faults {
             behind: 50,
             is_disabled: false,
             is_unsupported: false,
+            first_saved: 0,
             lacks_archives: false,
             lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],

@@ -16,6 +16,8 @@ use super::faults::FaultKind;
 
 /// Number of changes of the head that a node is behind
 const BEHIND: usize = 4;
+/// Number of heights below its head up to which a node may still execute blocks
+const EXECUTION_LAG: u64 = 10;
 
 /// An error of the node: its status and its cause
 struct NodeError(u16, &'static str, Value);
@@ -155,16 +157,24 @@ impl Feed {
         if faults.happens(FaultKind::Busy, number, faults.busy) {
             return Err(NodeError(500, "BUSY", json!({})));
         }
-        if faults.happens(FaultKind::Unavailable, number, faults.unavailable) {
-            return failed("DATA_UNAVAILABLE", "chunk outcomes are missing");
-        }
         let known = params.as_object().is_some_and(|params| params.len() == 1);
         let Some(hash) = params["block_hash"].as_str().filter(|_| known) else {
             return Err(NodeError(400, "PARSE_ERROR", json!({})));
         };
         self.advance();
         let state = self.state();
-        let message = state.chain.message_of(hash).map(|text| state.chain.whole(text));
+        let message = state.chain.message_of(hash);
+        let block: Value =
+            message.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default();
+        let height = block["block"]["header"]["height"].as_u64();
+        if height.is_some_and(|height| height < faults.first_saved) {
+            return failed("DATA_UNAVAILABLE", "outcome index is unavailable");
+        }
+        let is_new = height.map(|height| height + EXECUTION_LAG) >= state.chain.last(false);
+        if is_new && faults.happens(FaultKind::Unavailable, number, faults.unavailable) {
+            return failed("DATA_UNAVAILABLE", "chunk outcomes are missing");
+        }
+        let message = message.map(|text| state.chain.whole(text));
         match message.as_ref().and_then(|message| str::from_utf8(message).ok()) {
             // The members of the message, and one more.
             Some(message) => {
