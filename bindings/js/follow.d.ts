@@ -108,6 +108,11 @@ export type FollowEvent =
       hash: CryptoHash;
     }
   | {
+      /** A block that no feed has was given up, by the option `skip` */
+      type: "givenUp";
+      height: number;
+    }
+  | {
       /** The feed does not have the blocks before its last final one that were asked for: the chain
        *  begins with the first that it has */
       type: "startsLater";

@@ -64,6 +64,13 @@ pub enum Event {
         /// Its hash
         hash: CryptoHash,
     },
+    /// A block that no feed has was given up
+    /// ([`Settings::with_skip`](crate::Settings::with_skip))
+    #[non_exhaustive]
+    GivenUp {
+        /// Its height
+        height: BlockHeight,
+    },
     /// The feed does not have the blocks before its last final one that were asked for: the chain
     /// begins with the first that it has
     #[non_exhaustive]

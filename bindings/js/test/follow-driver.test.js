@@ -114,6 +114,18 @@ test("events have the members that are declared", async () => {
   );
 });
 
+test("a block that no feed has is given up if the host says so", async () => {
+  const [host, events] = [endpoint(), []];
+  const change = (path) => (path.endsWith("/20") ? response(200, "null") : undefined);
+  const { fetch } = feed(line(10, 30), { change });
+  await follow(host, { ...QUICK, fetch, from: 10, skip: 20, until: 29, onEvent: (it) => events.push(it) });
+  assert.deepEqual(host.heights, [...heightsOf(10, 19), ...heightsOf(21, 29)]);
+  assert.deepEqual(
+    events.filter(({ type }) => type === "givenUp"),
+    [{ type: "givenUp", height: 20 }],
+  );
+});
+
 test("a store that is far behind is started anew if the host says so", async () => {
   const { fetch } = feed(line(10, 900));
   const [anew, resumed] = [endpoint(20, 18), endpoint(20, 18)];

@@ -38,11 +38,12 @@ impl Follower {
             let has_parent = self.chain.contains(block.prev_hash);
             let is_first = self.chain.head().is_none()
                 && block.prev_height.is_none_or(|parent| parent < self.floor);
-            let is_behind_skip =
-                self.settings.skip.is_some() && block.prev_height == self.settings.skip;
+            let given_up = self.settings.skip.filter(|skip| block.prev_height == Some(*skip));
             if self.chain.accepts(&block) {
                 self.add(block, feed, now);
-            } else if is_first || is_behind_skip && !has_parent {
+            } else if is_first || given_up.is_some() && !has_parent {
+                let height = given_up.filter(|_| !is_first);
+                self.events.extend(height.map(|height| Event::GivenUp { height }));
                 self.chain.add_first(&block);
                 self.hand_out(block, feed, now);
             } else if has_parent {

@@ -137,6 +137,8 @@ fn a_height_that_is_answered_by_errors_alone_is_missing_and_can_be_given_up() {
             let is_missing =
                 |event: &Event| matches!(event, Event::Missing { height, .. } if *height == lost);
             assert_eq!(run.events.iter().any(is_missing), skip.is_none(), "{feeds} {skip:?}");
+            let given_up = run.events.iter().filter(|event| matches!(event, Event::GivenUp { .. }));
+            assert_eq!(given_up.count(), usize::from(skip.is_some()), "{feeds} {skip:?}");
             let last = if skip.is_none() { 79 } else { 200 };
             assert!(run.heights.contains(&chain[last].height), "{feeds} {skip:?}");
             assert!(!run.heights.contains(&lost));

@@ -33,6 +33,7 @@ pub(crate) fn to_json(event: &Event) -> String {
         Event::Missing { height, hash, .. } => {
             object("missing", &["height"], &[Some(*height)], Some(("hash", &hash.to_string())))
         }
+        Event::GivenUp { height, .. } => object("givenUp", &["height"], &[Some(*height)], None),
         Event::StartsLater { asked, first, .. } => {
             object("startsLater", &["asked", "first"], &[Some(*asked), Some(*first)], None)
         }

@@ -190,6 +190,7 @@ impl Events {
                 Event::FeedChanged { .. } => ("changed", 1),
                 Event::OtherChain { .. } => ("other chains", 1),
                 Event::Missing { .. } => ("missing", 1),
+                Event::GivenUp { .. } => ("given up", 1),
                 Event::StartsLater { .. } => ("later starts", 1),
                 other => panic!("{other:?}"),
             };

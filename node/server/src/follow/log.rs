@@ -141,6 +141,11 @@ impl FeedLog {
                     "no feed has block {height} {hash}, and the next block names it: --skip {height} gives it up"
                 );
             }
+            Event::GivenUp { height, .. } => {
+                warn!(
+                    "block {height} is given up: complete heights end before it and begin after it"
+                );
+            }
             Event::StartsLater { asked, first, .. } => {
                 info!("the feed has no block at {asked}: the first is {first}");
             }
