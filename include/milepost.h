@@ -594,7 +594,7 @@ typedef int32_t (*milepost_commit_fn)(void *context,
                                       struct milepost_sink *sink);
 
 /**
- * Whether several reads of a storage are of one state
+ * Whether several reads of a storage see one state
  */
 typedef int32_t milepost_isolation_t;
 
@@ -617,8 +617,8 @@ typedef void (*milepost_snapshot_close_fn)(void *context, void *snapshot);
  * Storage of the host: a map from keys to rows
  *
  * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
- * called alone, or with snapshots by one thread at a time while they go on. `docs/C-API.md` states
- * the requirements of callbacks.
+ * called alone, or with snapshots by one thread at a time during them. `docs/C-API.md` states the
+ * requirements of callbacks.
  */
 typedef struct milepost_storage {
     /**
@@ -1474,12 +1474,12 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_CHANGE_REMOVE 2
 
 /**
- * They are: only the engine commits, or all reads of a request are of one snapshot
+ * They do: only the engine commits, or all reads of a request see one snapshot
  */
 #define MILEPOST_ISOLATION_SNAPSHOT 0
 
 /**
- * Each read is of the newest commit, and sees it whole or not at all: others may commit while a
+ * Each read sees the newest commit, and sees it whole or not at all: others may commit while a
  * request is answered, which then starts again
  */
 #define MILEPOST_ISOLATION_READ_COMMITTED 1
@@ -1859,7 +1859,7 @@ MILEPOST_NONNULL(1, 3);
  * outputs next
  *
  * Later requests that would have to wait get an error too. Watches end with
- * `MILEPOST_OUTPUT_FAILED`. Other operations go on.
+ * `MILEPOST_OUTPUT_FAILED`. Other operations continue.
  *
  * Threads: one at a time for each `endpoint`.
  *

@@ -88,7 +88,7 @@ export type FollowEvent =
     }
   | {
       /** Another feed is asked first from now on: the one before is silent or behind, or its
-       *  requests fail, or one that comes earlier in `url` is well again */
+       *  requests fail, or one that comes earlier in `url` has recovered */
       type: "feedChanged";
       feed: number;
       from: number;
@@ -172,7 +172,7 @@ export type FollowEvent =
  */
 export function follow(endpoint: Pick<Endpoint, "chainStatus" | "handleBlock">, options: FollowOptions): Promise<void>;
 
-/** Each feed is of another chain than the endpoint or than the first, lacks a block, refuses this
+/** Each feed has another chain than the endpoint or than the first, lacks a block, refuses this
  *  client, or keeps sending bad messages */
 export type FollowErrorKind = "other-chain" | "missing" | "permission-denied" | "message";
 

@@ -27,8 +27,8 @@ export type MaybeRow = Uint8Array | null | undefined;
  * or `putConfig` there, which wait for the storage.
  */
 export interface Storage {
-  /** Whether several reads are of one state: they are if only the endpoint commits (`snapshot`,
-   *  default). If others commit too, each read has to be of the newest commit and see it whole
+  /** Whether several reads see one state: they do if only the endpoint commits (`snapshot`,
+   *  default). If others commit too, each read has to see the newest commit, and see it whole
    *  (`read-committed`): then a query reads the generation of the chain before, with and after its
    *  rows, which are two round trips more, and starts again if it changed. */
   readonly isolation?: "snapshot" | "read-committed";

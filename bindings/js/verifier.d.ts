@@ -59,7 +59,7 @@ export interface AnswerVerifier {
    *   `milepost/client` returns
    * @param proof What `Client.prove` returns, or its member `proof`; its headers end in the trusted
    *   block
-   * @throws {UsageError} A text or a hash is of another type.
+   * @throws {UsageError} A text or a hash has another type.
    */
   verifyAnswer(answer: string | Uint8Array, proof: string | Uint8Array, known: KnownHashes): AnswerVerification;
 }

@@ -71,7 +71,7 @@ pub struct UnwatchOnDrop {
 
 impl Drop for UnwatchOnDrop {
     fn drop(&mut self) {
-        // If the queue is full, the watch goes on without a reader until its milestone.
+        // If the queue is full, the watch continues without a reader until its milestone.
         if let Some(commands) = self.commands.upgrade() {
             let _ = commands.try_send(Command::Cancel { id: self.id });
         }

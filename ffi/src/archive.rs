@@ -386,10 +386,10 @@ impl Archive for HostArchive {
         });
         let mut page = check_entries("scan", result)?;
         if let Some((key, _)) = page.iter().find(|(key, _)| key.table() != table) {
-            return Err(unexpected("scan", key, "which is of another table"));
+            return Err(unexpected("scan", key, "which belongs to another table"));
         }
         if let Some((key, _)) = page.iter().find(|(key, _)| Some(key) == after) {
-            return Err(unexpected("scan", key, "after which it was to go on"));
+            return Err(unexpected("scan", key, "after which it was to continue"));
         }
         // The page may end within the rows of its last key.
         if page.len() >= limit

@@ -456,7 +456,7 @@ ffi_function! {
     /// outputs next
     ///
     /// Later requests that would have to wait get an error too. Watches end with
-    /// `MILEPOST_OUTPUT_FAILED`. Other operations go on.
+    /// `MILEPOST_OUTPUT_FAILED`. Other operations continue.
     fn milepost_endpoint_shutdown(
         endpoint: *mut milepost_endpoint,
         #[optional] error: *mut *mut milepost_error,

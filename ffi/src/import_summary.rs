@@ -1,7 +1,7 @@
 //! Summaries of imports: what a block message did to the chain.
 //!
 //! A summary never changes, so any number of threads may read it. Endpoints that did not import
-//! the block take in the change from it.
+//! the block learn of the change from it.
 
 use milepost::Error;
 use milepost::import::{BlockPosition, ImportSummary};

@@ -104,12 +104,12 @@ pub type milepost_snapshot_close_fn =
 /// Called once, when nothing uses the storage any more
 pub type milepost_finalize_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Whether several reads of a storage are of one state
+/// Whether several reads of a storage see one state
 pub type milepost_isolation_t = i32;
 
-/// They are: only the engine commits, or all reads of a request are of one snapshot
+/// They do: only the engine commits, or all reads of a request see one snapshot
 pub const MILEPOST_ISOLATION_SNAPSHOT: milepost_isolation_t = 0;
-/// Each read is of the newest commit, and sees it whole or not at all: others may commit while a
+/// Each read sees the newest commit, and sees it whole or not at all: others may commit while a
 /// request is answered, which then starts again
 pub const MILEPOST_ISOLATION_READ_COMMITTED: milepost_isolation_t = 1;
 
@@ -136,8 +136,8 @@ pub type milepost_create_fn = Option<
 /// Storage of the host: a map from keys to rows
 ///
 /// `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
-/// called alone, or with snapshots by one thread at a time while they go on. `docs/C-API.md` states
-/// the requirements of callbacks.
+/// called alone, or with snapshots by one thread at a time during them. `docs/C-API.md` states the
+/// requirements of callbacks.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct milepost_storage {
@@ -319,7 +319,7 @@ impl HostStorage {
         self.isolation
     }
 
-    /// Whether reads may go on while a commit runs
+    /// Whether reads may continue while a commit runs
     pub(crate) const fn has_snapshots(&self) -> bool {
         self.snapshots.is_some()
     }

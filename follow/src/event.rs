@@ -138,6 +138,6 @@ pub enum ChangeReason {
         /// The last failure
         detail: String,
     },
-    /// A feed that comes earlier in the order of the host is well again
+    /// A feed that comes earlier in the order of the host has recovered
     Returned,
 }

@@ -72,7 +72,7 @@ struct Host<'chain> {
 }
 
 impl Run {
-    /// Two or three feeds with faults, of which one at least is well at each time
+    /// Two or three feeds with faults, of which one at least works at each time
     pub(crate) fn of_seed(seed: u64, duration: u64) -> Self {
         let mut rng = Rng::new(seed);
         let start = rng.between(120_000, 600_000);
@@ -81,7 +81,7 @@ impl Run {
         let other = Chain::new(&mut rng, FIRST, end + 60_000, 2);
         let count = rng.between(2, 3);
         let feeds = (0..count).map(|index| {
-            // The first feed is well at the start: it says which chain it is.
+            // The first feed works at the start: it says which chain it is.
             let mut now = start + 60_000 + rng.below(120_000);
             let mut windows = Vec::new();
             while now < end {
@@ -236,7 +236,7 @@ impl Run {
             let expected = chain.blocks[chain.final_head(then)].height;
             assert!(
                 host.height() >= expected,
-                "at {now}: the head is {}, and {expected} was there at {then}; a feed is well since {since}, {backlog} behind",
+                "at {now}: the head is {}, and {expected} was there at {then}; a feed works since {since}, {backlog} behind",
                 host.height()
             );
         }

@@ -1,6 +1,6 @@
 /*
  * Calls every function with every kind of invalid argument: NULL, impossible lengths, undefined
- * numbers, handles that were freed or are of another type, calls inside a callback. Each call must
+ * numbers, handles that were freed or have another type, calls inside a callback. Each call must
  * return the right status and zero its outputs. All is done twice: with an endpoint over an engine,
  * and with one whose host supplies rows and commits.
  *
@@ -334,7 +334,7 @@ static void sizes_of_structures(const function *function) {
     }
 }
 
-/* Handles that were freed or are of another type; only checked builds detect them */
+/* Handles that were freed or have another type; only checked builds detect them */
 static void stale_handles(const function *function) {
     for (size_t i = 0; i < function->len; i++) {
         const parameter *parameter = &function->parameters[i];

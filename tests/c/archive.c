@@ -206,7 +206,7 @@ static void forgotten_transactions_are_in_the_archive(const milepost_engine *who
         CHECK(archived.finalized == 1);
     }
 
-    /* The same engine again goes on where it was. */
+    /* The same engine again continues where it was. */
     milepost_engine_free(engine);
     CHECK(archived.finalized == 2);
     functions = archive_functions(&archived);

@@ -199,7 +199,7 @@ static void put_config(host *self, const milepost_hash *epoch_id, uint64_t heigh
     if (status != MILEPOST_STATUS_OK) {
         reply_error(status, error);
     } else if ((handle != 0) != is_remote(self)) {
-        fail("an import with an engine goes on");
+        fail("an import with an engine continues");
     } else {
         drain(self, "ok");
     }
@@ -219,7 +219,7 @@ static void import_block(host *self, input block) {
         return;
     }
     if ((handle != 0) != is_remote(self) || (summary == NULL) != is_remote(self)) {
-        fail("an import with an engine goes on");
+        fail("an import with an engine continues");
     }
     milepost_import_summary_free(summary);
     drain(self, "ok");

@@ -165,7 +165,7 @@ public:
         open();
         Result<RequestHandle> handle = endpoint_.handle_config(scope, config);
         if (!handle) return reply_error(handle.error());
-        if ((*handle != 0) != is_remote()) fail("an import with an engine goes on");
+        if ((*handle != 0) != is_remote()) fail("an import with an engine continues");
         drain("ok\n");
     }
 
@@ -174,7 +174,7 @@ public:
         chain_query_ = must(endpoint_.handle_chain_query());
         Result<BlockResult> result = endpoint_.handle_block(message);
         if (!result) return reply_error(result.error());
-        if (result->is_pending() != is_remote()) fail("an import with an engine goes on");
+        if (result->is_pending() != is_remote()) fail("an import with an engine continues");
         if (!result->is_pending()) check(result->summary);
         drain("ok\n");
     }

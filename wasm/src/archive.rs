@@ -34,7 +34,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Two rows differ, or one is of another version or corrupt.
+    /// Two rows differ, or one has another version or is corrupt.
     pub fn push_served(&mut self, key: &[u8]) -> Result<(), EngineError> {
         let versions = core::mem::take(&mut self.versions);
         let row = archive_key(key).and_then(|key| served_row(&key, versions));

@@ -72,7 +72,7 @@ impl Config {
         self.import_settings.finality = FinalityRule::All;
     }
 
-    /// Declares that two reads of the storage may be of two states
+    /// Declares that two reads of the storage may see two states
     pub fn read_committed(&mut self) {
         self.settings.isolation = Isolation::ReadCommitted;
     }

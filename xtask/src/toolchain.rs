@@ -57,7 +57,7 @@ impl Toolchain {
     pub(crate) fn prepare(self, command: &mut Command, parts: &str) {
         if self == Self::Debian {
             command.env("RUSTC", DEBIAN_COMPILER).env_remove("RUSTUP_TOOLCHAIN");
-            // Clippy's driver is of another version.
+            // Clippy's driver has another version.
             command.env_remove("RUSTC_WORKSPACE_WRAPPER");
             Self::build_library(command, parts);
         }

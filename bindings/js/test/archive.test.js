@@ -161,7 +161,7 @@ for (const [storageName, openStorage] of Object.entries(storages)) {
       assert.deepEqual(complete, [[100n, archivedHeight]]);
       endpoint.dispose();
 
-      // Another endpoint over both goes on after what is archived.
+      // Another endpoint over both continues after what is archived.
       if (storage === undefined) return;
       const next = await Endpoint.create({ storage, archive, settings });
       await next.handleBlock(MESSAGES.at(-1));
@@ -314,7 +314,7 @@ test("an endpoint whose head lags asks the archive about what it has not seen fi
   for (const endpoint of [writer, late, alone]) endpoint.dispose();
 });
 
-test("a storage that fails before the first import fails it, and the next one goes on", async () => {
+test("a storage that fails before the first import fails it, and the next one continues", async () => {
   const storage = new MemoryStorage();
   const endpoint = await Endpoint.create({ storage, archive: new MemoryArchive(), settings });
   const { getMany } = MemoryStorage.prototype;

@@ -25,7 +25,7 @@ const until = async (condition) => {
 
 for (const transport of ["sse", "websocket"]) {
   describe(`over ${transport}`, () => {
-    test("changes go on after a connection was cut", async () => {
+    test("changes continue after a connection was cut", async () => {
       server.send("status", state("NONE"));
       const connections = [];
       const client = connect(server.url, { transport, WebSocket, onConnection: (it) => connections.push(it.isOpen) });

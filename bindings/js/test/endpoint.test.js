@@ -218,7 +218,7 @@ test("a key is the number of its table, then 1 to 32 bytes", async () => {
   assert.ok(changed.some((key) => `${key}` === "2,0,0,0,0,0,0,0,100"));
 });
 
-test("a storage to which others commit is read again until all rows are of one state", async () => {
+test("a storage to which others commit is read again until all rows have one state", async () => {
   const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109];
   /** Reads while another endpoint commits a block before the read of this number; the last block
    *  finalizes the transaction, which moves rows that the reader still needs */

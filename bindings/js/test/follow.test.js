@@ -156,7 +156,7 @@ test("a storage of another chain is refused", async () => {
       await assert.rejects(run(rows, other.url, {}), (error) => {
         assert.ok(error instanceof FollowError);
         assert.equal(error.kind, "other-chain");
-        assert.match(error.message, /^feed 1 is of another chain: its block at height \d+ is/);
+        assert.match(error.message, /^feed 1 has another chain: its block at height \d+ is/);
         return true;
       });
       assert.deepEqual(rows.compared(), before);

@@ -1,8 +1,8 @@
 //! Removal of rows: those of heights that are not kept, and those that no block has.
 //!
 //! In normal work nothing is removed. A host that keeps only some heights, or that repairs what a
-//! wrong feed has put, passes over the archive page by page, so that other work goes on between two
-//! pages. What has no height stays: configurations, progress and dictionaries.
+//! wrong feed has put, passes over the archive page by page, so that other work continues between
+//! two pages. What has no height stays: configurations, progress and dictionaries.
 
 use alloc::vec::Vec;
 

@@ -164,7 +164,7 @@ impl PendingRequest {
     pub(super) fn into_parts(self, waiters: u64) -> (RetainedRequest, WaitKey) {
         // Rows that are still no newer than the waiters cannot be waited with for one condition:
         // the block that they lack may have met it. Until the next block, which any request then
-        // wakes on, the condition is unknown. Waiters that took in another block since would miss
+        // wakes on, the condition is unknown. Waiters that have seen another block since would miss
         // that one.
         let is_stale = |stale: StaleRows| self.generation <= stale.rows && waiters == stale.waiters;
         let key = if self.stale_rows.is_some_and(is_stale) {

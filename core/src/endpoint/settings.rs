@@ -48,9 +48,9 @@ pub struct Settings {
     /// all of them
     ///
     /// With some, `DOES_NOT_TRACK_SHARD` answers a request at once if its transaction is in no
-    /// block and its account is of another shard, or if a receipt that it would wait for is to an
-    /// account of another shard, by the configuration in force at the head. A request that is not
-    /// answered by rows reads that configuration each time it is evaluated.
+    /// block and its account belongs to another shard, or if a receipt that it would wait for is to
+    /// an account of another shard, by the configuration in force at the head. A request that is
+    /// not answered by rows reads that configuration each time it is evaluated.
     pub track_shards: TrackedShards,
 }
 
@@ -63,7 +63,7 @@ pub enum UnknownTransaction {
     Wait,
     /// It is answered with `UNKNOWN_TRANSACTION` at once
     ///
-    /// At once only: a request that already waits when a fork takes its transaction away goes on
+    /// At once only: a request that already waits when a fork takes its transaction away continues
     /// waiting, because the other branch most likely includes it too.
     Immediate,
 }

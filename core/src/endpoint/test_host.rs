@@ -1,7 +1,7 @@
 //! A host with remote rows, for tests: it serves the outputs of an endpoint in any order.
 //!
 //! Each evaluation reads the snapshot that was the newest when it started. Between any two calls
-//! other operations go on, commits included.
+//! other operations continue, commits included.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -123,7 +123,7 @@ impl RowSummary for OutcomeSummary {
 const ACCOUNT: &str = "a string";
 
 /// Checks a canonical text against a schema, rewrites it first where it is not as a node writes it,
-/// and finds members, which are required also where the object that holds one is of another type;
+/// and finds members, which are required also where the object that holds one has another type;
 /// returns as well whether it was rewritten
 ///
 /// Not generic, because that would make code for each kind of row.

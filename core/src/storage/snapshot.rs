@@ -1,7 +1,7 @@
 //! The two traits of a storage: its snapshots are read, the storage itself is changed.
 //!
 //! They are two because any number of readers hold snapshots while one writer commits, and because
-//! two reads of a storage that changes in between would be of two states.
+//! two reads of a storage that changes in between would see two states.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -10,14 +10,14 @@ use alloc::vec::Vec;
 use super::{Batch, Key, Row, failed_read};
 use crate::Error;
 
-/// Whether the reads of one [`Snapshot`] are of one state
+/// Whether the reads of one [`Snapshot`] see one state
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "queries have to handle each")]
 pub enum Isolation {
-    /// All reads are of one state between two commits
+    /// All reads see one state between two commits
     #[default]
     Snapshot,
-    /// Each read is of the newest commit, so two reads may be of two states; a commit is visible
+    /// Each read sees the newest commit, so two reads may see two states; a commit is visible
     /// whole or not at all
     ReadCommitted,
 }
@@ -31,7 +31,7 @@ pub enum Isolation {
 /// guarantees that a query about a transaction calls [`get_many`](Self::get_many) once per level of
 /// its receipt tree.
 pub trait Snapshot {
-    /// Whether all reads are of one state; the default is [`Isolation::Snapshot`]
+    /// Whether all reads see one state; the default is [`Isolation::Snapshot`]
     ///
     /// With [`Isolation::ReadCommitted`] a query reads the generation of the chain before, with and
     /// after its rows, and starts again if the storage changed in between. That is sound only if

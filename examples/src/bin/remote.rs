@@ -2,7 +2,7 @@
 //!
 //! A small server of rows listens on a socket of its own. The host runs any number of queries over
 //! connections to it; each level of a query costs one round trip. Reads are single, so the queries
-//! check that all their rows are of one state (`Isolation::ReadCommitted`).
+//! check that all their rows have one state (`Isolation::ReadCommitted`).
 
 #![forbid(unsafe_code)]
 

@@ -174,7 +174,7 @@ unsafe fn bytes<'call>(bytes: milepost_bytes) -> &'call [u8] {
     }
 }
 
-/// What a callback goes on with, or what it returns at once
+/// What a callback continues with, or what it returns at once
 ///
 /// # Safety
 ///

@@ -63,7 +63,7 @@ impl Follower {
             Some(found) if found != *expected => {
                 let shown = found.chars().filter(|it| !it.is_control()).take(MAX_NAME);
                 let shown: String = shown.collect();
-                let detail = format!("is of another chain: {shown}, and not {expected}");
+                let detail = format!("has another chain: {shown}, and not {expected}");
                 self.refuse_chain(index, detail, now);
             }
             _ => self.feeds[index].identity = Identity::SameName(0),
@@ -82,7 +82,7 @@ impl Follower {
             let newest = found.block.height;
             if newest.saturating_add(MAX_FEED_LAG) < height {
                 let detail = format!(
-                    "is of another chain: its last final block is {newest}, and that of the chain is {height}"
+                    "has another chain: its last final block is {newest}, and that of the chain is {height}"
                 );
                 self.refuse_chain(flight.feed, detail, now);
             } else if self.had_final(flight.feed)
@@ -108,7 +108,7 @@ impl Follower {
             _ => return self.lacks_anchor(flight, now),
         };
         let detail = format!(
-            "is of another chain: its block at height {height} is {what}, and that of the chain is {hash}"
+            "has another chain: its block at height {height} is {what}, and that of the chain is {hash}"
         );
         self.refuse_chain(flight.feed, detail, now);
     }

@@ -214,7 +214,7 @@ impl<A: Archive> CompressedArchive<A> {
 
     /// The row with a plain envelope, for a row of the [archive inside](Self::inner)
     ///
-    /// For checks, which go on after a row that cannot be decompressed.
+    /// For checks, which continue after a row that cannot be decompressed.
     ///
     /// # Errors
     ///

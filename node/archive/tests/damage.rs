@@ -220,7 +220,7 @@ fn a_batch_that_a_power_failure_tore_is_left_out() {
         let number = directory.join("rows/acknowledged");
         fs::write(&number, acknowledged).unwrap();
         assert!(check(&directory, &expected).unwrap().is_none());
-        // The next put goes on after the last one that is there.
+        // The next put continues after the last one that is there.
         let archive = DirectoryArchive::open(&directory).unwrap();
         archive.put_many(&rows(4)).unwrap();
         assert_ne!(fs::read(number).unwrap(), earlier);

@@ -2,7 +2,7 @@
 //!
 //! Answers as a source and follows it until the directory has a file `end`.
 //! The follower puts the blocks in order and says what is missing; the source only says what there
-//! is. Prints each block that is taken in.
+//! is. Prints each block that is imported.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Imports blocks on three threads: one reads messages, one plans their changes, one commits.
 //!
-//! What was read waits in a queue that is bounded in bytes. A commit takes in all blocks that
+//! What was read waits in a queue that is bounded in bytes. A commit has all blocks that
 //! wait when the commit before it is done: one block while the chain is followed at its head, and
 //! many while it is far behind, without a switch between modes. Blocks are imported in their order,
 //! readers of the storage see those of a commit together, and after the first error none is.

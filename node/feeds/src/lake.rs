@@ -85,7 +85,7 @@ impl Lake {
     ///
     /// # Errors
     ///
-    /// The address is of another form, or the variables contradict each other.
+    /// The address has another form, or the variables contradict each other.
     pub fn open(url: &str) -> Result<Self, String> {
         let form = || "a lake is neither s3://bucket[/prefix] nor file://path".to_owned();
         if let Some(path) = url.strip_prefix("file://") {

@@ -38,7 +38,7 @@ impl NearData {
     ///
     /// # Errors
     ///
-    /// The address is of another kind of feed, or TLS cannot be set up on this machine.
+    /// The address is that of another kind of feed, or TLS cannot be set up on this machine.
     pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
         let address = url
             .address_of(FeedKind::NearData)

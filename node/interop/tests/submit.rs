@@ -1,6 +1,6 @@
 //! The published Rust client submits transactions to a server that forwards, and waits for them.
 //!
-//! The upstream and the feed are a practice chain that takes in transactions. The client is used as
+//! The upstream and the feed are a practice chain that accepts transactions. The client is used as
 //! its examples show, with the address of the server alone. Each way of sending is followed to the
 //! end of the transaction, and each transaction is sent to the upstream once.
 
@@ -34,7 +34,7 @@ struct Endpoint {
 impl Endpoint {
     /// Starts both; the server has a block, so it misses none that has a transaction of the client
     fn start() -> Self {
-        // Built first: the chain of the node goes on in real time.
+        // Built first: the chain of the node continues in real time.
         let program = server::program().expect("the program");
         let node = FeedServer::practice_node().expect("a port");
         let (feed, upstream) = (node.url(), node.endpoint());

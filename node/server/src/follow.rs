@@ -1,7 +1,7 @@
-//! `--follow`: takes the blocks of a live feed in while the server serves.
+//! `--follow`: imports the blocks of a live feed while the server serves.
 //!
 //! Blocks are read, imported and committed while the next are fetched. A server that is killed
-//! continues after its last commit, which takes in one block or, far behind, several. Feeds after
+//! continues after its last commit, which has one block or, far behind, several. Feeds after
 //! the first one are asked where it fails. What only a person can repair ends the server with a
 //! sentence: feeds of another chain, feeds that refuse this client at the first start, a block that
 //! cannot be stored.
@@ -119,7 +119,7 @@ pub(crate) struct Follow {
     until: Option<BlockHeight>,
     track_shards: TrackedShards,
     config_nodes: Option<ConfigNodes>,
-    /// Whether the next block is taken in only when the configuration of the epoch is stored
+    /// Whether the next block is imported only when the configuration of the epoch is stored
     waits_for_configs: bool,
     /// The place that names the chain of the host, and that name
     stored_name: Option<(String, String)>,
@@ -613,7 +613,7 @@ struct CatchUp {
     until: Option<BlockHeight>,
 }
 
-/// Shows that a block is taken in, if the server is catching up
+/// Shows that a block is imported, if the server is catching up
 fn show_progress(progress: &Mutex<Option<CatchUp>>, block: &FeedBlock) {
     let mut progress = lock(progress);
     let height = block.block.height;

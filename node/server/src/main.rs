@@ -30,7 +30,7 @@ mod allocator {
     const VARIABLE: &str = "_RJEM_MALLOC_CONF";
     /// Milliseconds until free pages are returned
     ///
-    /// By default 10,000 ms, in which the store and the clients go on to make others.
+    /// By default 10,000 ms, in which the store and the clients continue to make others.
     const DECAY: isize = 1000;
 
     /// Lets threads of the allocator return free pages soon

@@ -1,6 +1,6 @@
 // Published clients send transactions to a server that forwards, and wait for them there.
 //
-// The upstream and the feed are a practice chain that takes in transactions (`practice-node`). The
+// The upstream and the feed are a practice chain that accepts transactions (`practice-node`). The
 // clients are used as their documentation shows, with the address of the server alone.
 
 import assert from "node:assert/strict";

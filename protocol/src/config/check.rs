@@ -44,7 +44,7 @@ pub struct CheckedConfig {
 ///
 /// [`ErrorKind::Syntax`] when the text is not JSON, [`ErrorKind::Limit`] when it is nested too
 /// deeply, [`ErrorKind::Schema`] when `chain_id`, `genesis_height` or `protocol_version` is absent
-/// or of another type, when a known member is of another type as described above, when
+/// or of another type, when a known member has another type as described above, when
 /// `genesis_time` is no date, `shard_layout` no object or a congestion level not in 0 to 1, when a
 /// member is duplicate, or when the node's response is an error; with path, and with offset where
 /// it is known.

@@ -175,7 +175,7 @@ impl<'t> BlockCheckBuilder<'t> {
         } else if status.starts_with("{\"Failure\":") {
             PartialExecutionStatus::Failure
         } else {
-            // Also a value of another type, which is taken in as it came.
+            // Also a value of another type, which is kept as it came.
             return None;
         };
         let (receipt_ids, executor_id) = (&self.receipt_ids[..], &*executor_id);

@@ -77,7 +77,7 @@ pub(crate) fn check(path: &Path, last: Option<Commit>) -> Result<(), OpenError> 
         path,
         format_args!(
             "commit {number} was acknowledged, and {last}: the file lost what was written, or is \
-             an older copy; to go on with what it has, delete {beside}"
+             an older copy; to continue with what it has, delete {beside}"
         ),
     ))
 }

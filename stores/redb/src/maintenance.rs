@@ -88,7 +88,7 @@ impl RedbSnapshot {
     ///
     /// What a whole file is verified with while it is used. A damaged page is an error, a panic of
     /// redb, a key out of order, a row that its key does not find, or another number of rows.
-    /// Commits go on, and the pages that they replace are not used again before the snapshot is
+    /// Commits continue, and the pages that they replace are not used again before the snapshot is
     /// dropped.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ impl Configs {
         (!named.any(|first| *parent < first && first <= block.height)).then_some(kept)
     }
 
-    /// Keeps what is in force at the parent of a block, if that is of another epoch
+    /// Keeps what is in force at the parent of a block, if that belongs to another epoch
     pub(crate) fn keep(&mut self, block: &Block, parent: Option<&Block>) {
         let (Some(epoch), Some(parent)) = (block.epoch, parent) else { return };
         let is_known = self.of_epochs.contains_key(&epoch) || self.kept.contains_key(&epoch);

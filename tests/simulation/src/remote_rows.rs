@@ -53,7 +53,7 @@ impl Run {
         self.check_counts()
     }
 
-    /// Imports a block by the endpoint; evaluations of requests go on before and after it
+    /// Imports a block by the endpoint; evaluations of requests continue before and after it
     pub(crate) fn import_remote(&mut self, message: &[u8]) -> Result<ImportSummary, Error> {
         let import = self.endpoint.handle_block(message, &self.scenario.import_settings)?;
         loop {

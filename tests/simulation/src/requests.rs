@@ -185,7 +185,7 @@ impl Run {
         Ok(())
     }
 
-    /// A request that the endpoint has taken in and that does not wait yet
+    /// A request that the endpoint has accepted and that does not wait yet
     pub(crate) fn new_open_request(
         &self,
         request: Request,

@@ -13,7 +13,7 @@ use super::parts::{
 };
 use super::{Declarations, Vector, Wait, invalid_transaction, request, result, timeout};
 
-/// Declares waits that end so, and waits that go on
+/// Declares waits that end so, and waits that continue
 pub(super) fn declare(declarations: &mut Declarations) {
     expires(declarations);
     uses_nonces(declarations);

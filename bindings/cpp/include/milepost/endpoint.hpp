@@ -42,8 +42,8 @@ struct RequestResult {
 
 /// Result of Endpoint::handle_block
 struct BlockResult {
-    RequestHandle handle = 0;  ///< of an import that goes on
-    ImportSummary summary;     ///< of an import that is done; empty if it goes on
+    RequestHandle handle = 0;  ///< of an import that continues
+    ImportSummary summary;     ///< of an import that is done; empty if it continues
 
     /// Whether the summary comes as an output
     bool is_pending() const noexcept { return !summary; }
@@ -175,7 +175,7 @@ public:
 
     /// Imports a block message, in one commit, and then wakes the requests that it affects
     ///
-    /// Done with an engine; without one it goes on by outputs.
+    /// Done with an engine; without one it continues by outputs.
     Result<BlockResult> handle_block(std::string_view message) noexcept {
         milepost_import_summary *summary = nullptr;
         milepost_error *error = nullptr;
@@ -189,7 +189,7 @@ public:
 
     /// Puts a protocol configuration, as JSON, in force in the epoch with this id
     ///
-    /// Done with an engine, when 0 is returned; without one it goes on by outputs.
+    /// Done with an engine, when 0 is returned; without one it continues by outputs.
     Result<RequestHandle> handle_config(const Hash &epoch_id, std::string_view config) noexcept {
         RequestHandle handle = 0;
         milepost_error *error = nullptr;

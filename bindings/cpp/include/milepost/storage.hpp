@@ -67,10 +67,10 @@ struct Change {
 /// Changes of one commit
 using Changes = Views<Change, milepost_change>;
 
-/// Whether several reads of a storage are of one state
+/// Whether several reads of a storage see one state
 enum class Isolation : milepost_isolation_t {
     Snapshot = MILEPOST_ISOLATION_SNAPSHOT,             ///< they are
-    ReadCommitted = MILEPOST_ISOLATION_READ_COMMITTED,  ///< each is of the newest commit
+    ReadCommitted = MILEPOST_ISOLATION_READ_COMMITTED,  ///< each sees the newest commit
 };
 
 /// What requests read: a storage, or one state of it
@@ -104,7 +104,7 @@ public:
     /// Return value after an exception
     static constexpr std::int32_t EXCEPTION = INT32_MIN;
 
-    /// Whether reads go on while a commit runs, each over a snapshot; override with open_snapshot()
+    /// Whether reads continue during a commit, each over a snapshot; override with open_snapshot()
     virtual bool has_snapshots() const noexcept { return false; }
 
     /// Opens a snapshot of the newest commit, which the same thread deletes; NULL is a failure
@@ -116,7 +116,7 @@ public:
     /// Applies all changes, in their order, or none; the sink takes the reason of a failure only
     virtual std::int32_t commit(Changes changes, Sink &sink) = 0;
 
-    /// Whether reads are of one state; override if others than the engine change the rows
+    /// Whether reads see one state; override if others than the engine change the rows
     virtual Isolation isolation() const noexcept { return Isolation::Snapshot; }
 
     /// The C functions of a storage that outlives all its users

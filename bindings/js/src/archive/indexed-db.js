@@ -1,7 +1,7 @@
 // An archive in an IndexedDB database.
 //
 // The key of a row is its key and its content, so a row that is put again is itself, and two rows
-// that differ are beside each other. Reads of one call are of one state.
+// that differ are beside each other. Reads of one call see one state.
 
 import { internal } from "../core/index.js";
 
@@ -50,7 +50,7 @@ export class IndexedDbArchive {
     const rows = this.#database.rows();
     const start = after ? beyond(after) : [Uint8Array.of(table)];
     const range = IDBKeyRange.bound(start, [Uint8Array.of(table + 1)], false, true);
-    // In one transaction, so they are of the same state. The rows of its last key may go on beyond
+    // In one transaction, so they have the same state. The rows of the last key may extend beyond
     // the page: they are read with it.
     const keys = await completion(rows.getAllKeys(range, limit));
     const entries = await this.#entries(rows, keys);

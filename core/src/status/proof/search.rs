@@ -340,7 +340,7 @@ impl Search {
     }
 
     /// Requests what is needed next: after the blocks of the archive, or where it has no block of a
-    /// window, the storage may go on
+    /// window, the storage may continue
     fn go_on(&mut self) -> Result<(), Error> {
         #[cfg(feature = "archive")]
         if self.source == Source::Archive

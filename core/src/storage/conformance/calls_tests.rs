@@ -284,7 +284,7 @@ fn a_reader_sees_whole_states_and_none_that_is_older() {
     assert_eq!(state_of_ends(&[None]), Err("1 rows of 3".into()));
     let rows = [first, chain, last].map(|key| two.get(&key).unwrap());
     assert_eq!(state_of_ends(&rows), Ok(2));
-    // Where each read is of the newest commit, the first reader is no older.
+    // Where each read sees the newest commit, the first reader is no older.
     let committed = |shown: &[MemoryStorage]| read(shown, Isolation::ReadCommitted);
     assert_eq!(committed(core::slice::from_ref(&two)), (Ok(()), 0, 33));
     let stale = "in a snapshot or query while another thread committed, expected one state, 2 or \

@@ -53,7 +53,7 @@ pub enum Requirement {
     Model,
     /// A snapshot reads the state in which it was taken
     SnapshotIsolation,
-    /// Without snapshots, a read is of the newest commit, and sees all of it or nothing
+    /// Without snapshots, a read sees the newest commit, and sees all of it or nothing
     ReadCommitted,
     /// A thread reads one state, as its snapshots declare, while another thread commits
     Threads,

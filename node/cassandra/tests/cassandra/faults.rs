@@ -226,9 +226,9 @@ impl Load {
             if goes_on && self.reads.answered() > 0 {
                 break;
             }
-            assert!(begin.elapsed() < RECOVERY, "{name}: the load does not go on");
+            assert!(begin.elapsed() < RECOVERY, "{name}: the load does not continue");
             thread::sleep(Duration::from_millis(20));
         }
-        println!("{name}: all go on after {:.1} s", begin.elapsed().as_secs_f64());
+        println!("{name}: all continue after {:.1} s", begin.elapsed().as_secs_f64());
     }
 }

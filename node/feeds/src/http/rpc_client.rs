@@ -33,8 +33,8 @@ impl RpcClient {
     ///
     /// # Errors
     ///
-    /// The address is of another kind of feed, a token would be sent in clear text, or TLS cannot
-    /// be set up on this machine.
+    /// The address is that of another kind of feed, a token would be sent in clear text, or TLS
+    /// cannot be set up on this machine.
     pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
         let address = url.node_address(token.is_some())?;
         let http = new_http(address)?;

@@ -88,7 +88,7 @@ async fn a_store_of_another_chain_is_refused() {
         let other = vec![Arc::new(Fixed::of(line(2), 40))];
         let error = error_of(Follower::new(other, start, stored, Settings::default())).await;
         assert_eq!(error.kind, FollowErrorKind::OtherChain, "{error}");
-        assert!(error.detail.starts_with("feed 1 is of another chain: its block at"), "{error}");
+        assert!(error.detail.starts_with("feed 1 has another chain: its block at"), "{error}");
     }
 }
 

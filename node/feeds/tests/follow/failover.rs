@@ -119,7 +119,7 @@ async fn sources_that_are_bad_at_other_times_end_in_the_rows_of_a_quiet_feed() {
 async fn a_feed_that_stands_still_is_left_for_one_that_goes_on() {
     let chain = chain_settings(84);
     let expected = quiet(chain.clone(), 200);
-    // It never goes on.
+    // It never continues.
     let stalled = Faults { stalls: vec![(20_000, u64::MAX)], ..Faults::default() };
     let sources = vec![source(&chain, stalled), source(&chain, Faults::default())];
     let events = Events::default();
@@ -166,7 +166,7 @@ async fn a_source_of_another_chain_is_not_believed() {
     let error = within(Duration::from_secs(3_600), follower.next()).await.unwrap_err();
     assert_eq!(error.kind, FollowErrorKind::OtherChain, "{error}");
     for number in ["feed 1", "feed 2"] {
-        let sentence = format!("{number} is of another chain: its block at height");
+        let sentence = format!("{number} has another chain: its block at height");
         assert!(error.detail.contains(&sentence), "{error}");
     }
 }
@@ -227,6 +227,6 @@ async fn a_source_that_names_another_chain_is_refused_before_its_first_block() {
     assert!(first(Settings::default()).await.is_ok());
     let error = first(Settings::default().with_chain_id("practice")).await.unwrap_err();
     assert_eq!(error.kind, FollowErrorKind::OtherChain);
-    let detail = "feed 1 is of another chain: practice-2, and not practice";
+    let detail = "feed 1 has another chain: practice-2, and not practice";
     assert_eq!(error.detail, detail);
 }

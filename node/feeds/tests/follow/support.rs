@@ -29,7 +29,7 @@ pub(crate) fn chain_settings(seed: u64) -> ChainSettings {
     }
 }
 
-/// The feed of a chain, which goes on for ever
+/// The feed of a chain, which continues for ever
 pub(crate) fn feed(quiet: &Quiet, faults: Faults) -> Arc<Feed> {
     let mut practice = quiet.practice.lock().unwrap().take().expect("a chain has one feed");
     let later = core::iter::from_fn(move || Some(practice.next_message()));

@@ -2,7 +2,7 @@
 //!
 //! A query runs on a thread that serves sockets as long as it needs no archive. Where it does, the
 //! read fails, which is noted, and the query starts again on a thread that may block: there every
-//! read of the store is of its newest state, so that no commit waits for the archive.
+//! read of the store sees its newest state, so that no commit waits for the archive.
 
 use core::cell::Cell;
 use core::net::IpAddr;

@@ -26,7 +26,7 @@ const OTHER: usize = 5;
 const NONE: usize = 6;
 
 /// Upper bounds of the delay of a commit, in seconds: a node sends a block after about a second, a
-/// feed that is well after at most three, and after a minute a server is not ready by default
+/// healthy feed after at most three, and after a minute a server is not ready by default
 const DELAY_BOUNDS: [f64; 10] = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0];
 /// No block was committed at the head of its feed
 const NO_DELAY: u64 = u64::MAX;
@@ -226,7 +226,7 @@ impl FeedStatus {
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Height of the newest block that was fetched";
         gauge(registry, "feed_head_height", help, Some(self.seen.load(Relaxed)));
-        let help = "Height of the newest block that was taken in";
+        let help = "Height of the newest block that was imported";
         gauge(registry, "feed_taken_height", help, Some(self.taken.load(Relaxed)));
         let (age, help) = (self.age(), "Time since the newest block in the store was produced");
         gauge(registry, "feed_block_age_seconds", help, age.map(|age| age.as_secs_f64()));

@@ -130,7 +130,7 @@ impl FeedLog {
                     ChangeReason::Failed { detail, .. } => {
                         info!("{url} is followed now: {from} fails: {detail}");
                     }
-                    _ => info!("{url} is followed again: it is well"),
+                    _ => info!("{url} is followed again: it has recovered"),
                 }
             }
             Event::OtherChain { feed, detail, .. } => {

@@ -2,7 +2,7 @@
 //!
 //! The library keeps the frame that arrives and the fragments before it, so both are counted twice
 //! until the message is whole. Its buffer keeps the length of the longest frame, so afterwards the
-//! longest message goes on counting until the connection ends.
+//! longest message continues to count until the connection ends.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};

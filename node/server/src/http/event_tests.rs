@@ -209,7 +209,7 @@ impl Seen {
                 // It is not watched any more.
                 return;
             }
-            let event = events.next().await.expect("the stream goes on");
+            let event = events.next().await.expect("the stream continues");
             let data: Value = serde_json::from_str(&event.data).unwrap();
             let of = data["transaction_hash"].as_str().unwrap().to_owned();
             let is_included = |data: &Value| data["final_execution_status"] != "NONE";

@@ -52,7 +52,7 @@ async fn read_states(
         // One that is final is not watched any more.
         let is_read = |last: &String| *last == state || last.contains(r#""FINAL""#);
         while !last.get(&hash).is_some_and(is_read) {
-            let event = events.next().await.expect("the stream goes on");
+            let event = events.next().await.expect("the stream continues");
             let data: Value = serde_json::from_str(&event.data).unwrap();
             last.insert(data["transaction_hash"].as_str().unwrap().to_owned(), event.data);
             count += 1;
@@ -66,7 +66,7 @@ async fn a_stream_that_is_not_read_keeps_the_newest_states_and_delays_no_other()
     let queries = queries();
     let address = start(&queries).await;
     let (messages, hashes) = chain(7, 60);
-    // Some are not final at the end, so that the streams go on.
+    // Some are not final at the end, so that the streams continue.
     let hashes: Vec<_> = hashes.into_iter().step_by(2).take(60).collect();
     let query = hashes.iter().map(|hash| format!("tx={hash}")).collect::<Vec<_>>().join("&");
     let path = format!("/events?{query}");
@@ -296,7 +296,7 @@ async fn responses_that_are_not_read_are_held_up_to_a_limit() {
     assert_eq!(refused.status(), 503);
     // The first response may count for a moment after it is read.
     assert!((fit - 1..=fit).contains(&held.len()), "{} of {fit}", held.len());
-    // Small ones go on, and a response that is read makes room.
+    // Small ones continue, and a response that is read makes room.
     let small = sender.send_request(
         Request::get(format!("http://{address}/status")).body(Full::default()).unwrap(),
     );

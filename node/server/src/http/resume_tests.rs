@@ -112,7 +112,7 @@ async fn a_wait_for_the_head_ends_with_a_timeout() {
     let mut events = Events::new(get_http1(&address, &many, Some(&id)).await);
     assert_eq!(events.next().await.unwrap().name, "timeout");
     assert_eq!(events.next().await.unwrap().name, "end");
-    // Once the head is there, the stream goes on.
+    // Once the head is there, the stream continues.
     import(&queries, &messages[index..=index + 1]);
     let mut events = Events::new(get_http1(&address, &path, Some(&timeout)).await);
     assert_eq!(events.next().await.unwrap().name, "status");

@@ -3,7 +3,7 @@
 //! One task serves a connection: it reads messages, sends responses and events, and waits for each
 //! to be written before the next. A client that does not read therefore holds up itself alone: its
 //! events are coalesced, its requests are limited, and its connection ends by the timeout of the
-//! socket. Every close by the server says why, and how to go on.
+//! socket. Every close by the server says why, and how to continue.
 
 use alloc::sync::Arc;
 use core::time::Duration;

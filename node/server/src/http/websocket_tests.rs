@@ -41,7 +41,7 @@ impl Client {
     async fn next(&mut self) -> Message {
         let next = async {
             loop {
-                match self.0.next().await.expect("the connection goes on").unwrap() {
+                match self.0.next().await.expect("the connection continues").unwrap() {
                     Message::Ping(_) | Message::Pong(_) => {}
                     message => return message,
                 }

@@ -19,7 +19,7 @@ const MAX_BLOCKS: u64 = 96;
 /// The newest transactions with the height and the time of the block of each, newest block first:
 /// at most `limit`, and those of the newest 96 blocks at most
 ///
-/// All reads of the snapshot have to be of one state.
+/// All reads of the snapshot have to see one state.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
 use milepost_testkit::Rng;
 
-/// Number of messages after those that have to be taken in: an empty height is believed once there
+/// Number of messages after those that have to be imported: an empty height is believed once there
 /// is a block above it
 const TAIL: u64 = 5;
 

@@ -460,7 +460,7 @@ impl Host {
         if (pending, watches) != (0, (0, 0)) {
             return Err(format!("{pending} requests and {watches:?} watches after the stop"));
         }
-        let queries = Arc::try_unwrap(queries).map_err(|_| "a task goes on after the stop")?;
+        let queries = Arc::try_unwrap(queries).map_err(|_| "a task continues after the stop")?;
         drop(killed);
         Ok(match kept {
             StoreContent::Memory(_) => {

@@ -179,7 +179,7 @@ fn run(seed: u64) -> Vec<&'static str> {
     let liar = rng.one_in(2).then(|| rng.index(count));
     let mut upstreams: Vec<Behaviour> =
         (0..count).map(|index| behaviour(rng, truth, liar == Some(index))).collect();
-    // One that is well takes in a valid transaction within the time that a first refusal waits.
+    // A healthy one accepts a valid transaction within the time that a first refusal waits.
     let is_well = truth.is_ok()
         && upstreams.iter().any(|it| it.first.is_empty() && it.then == Meaning::Accepted);
     let deadline = Duration::from_secs(rng.between(5, 60));

@@ -1,7 +1,7 @@
 //! Servers over an archive in three nodes of Cassandra, while these are killed and paused.
 //!
 //! One server follows a feed and archives, the others have nothing but the archive. Whatever
-//! happens to the nodes, an answer is right or `INTERNAL_ERROR` with `Retry-After`, servers go on
+//! happens to the nodes, an answer is right or `INTERNAL_ERROR` with `Retry-After`, servers recover
 //! by themselves, and at the end everything final is in the archive. How many requests fail is a
 //! figure and no verdict. Built with the feature `cassandra`; `cargo xtask verify cluster-faults`
 //! runs it.
@@ -22,7 +22,7 @@ use crate::support::Server;
 
 const READERS: usize = 3;
 const BLOCKS: usize = 600;
-/// Time between two blocks: the feed goes on through all phases
+/// Time between two blocks: the feed continues through all phases
 const INTERVAL_MS: u64 = 450;
 /// How long each state of the cluster is under load
 const PHASE: Duration = Duration::from_secs(8);
@@ -107,7 +107,7 @@ fn servers_go_on_through_the_loss_of_nodes() {
     let has_all = || complete_up_to(&writer, last_final);
     let begin = Instant::now();
     while !has_all() {
-        assert!(begin.elapsed() < RECOVERY, "the writer does not go on");
+        assert!(begin.elapsed() < RECOVERY, "the writer does not continue");
         thread::sleep(Duration::from_millis(200));
     }
     // A transaction is archived when it is finalized, so the newest are not.
@@ -177,8 +177,8 @@ impl Load {
             if self.calls.failed() == 0 && self.calls.answered() >= 3 * READERS {
                 break;
             }
-            assert!(begin.elapsed() < RECOVERY, "{name}: the servers do not go on");
+            assert!(begin.elapsed() < RECOVERY, "{name}: the servers do not continue");
         }
-        println!("{name}: all go on after {:.1} s", begin.elapsed().as_secs_f64());
+        println!("{name}: all continue after {:.1} s", begin.elapsed().as_secs_f64());
     }
 }

@@ -97,7 +97,7 @@ fn a_request_waits_for_a_block_of_the_feed() {
     let metric = |name: &str| {
         server.metric(&format!("milepost_{name}")).unwrap_or_else(|| panic!("no metric {name}"))
     };
-    // The server goes on between two reads.
+    // The server continues between two reads.
     let taken = metric("feed_taken_height");
     assert!(metric("feed_head_height") >= taken);
     assert!(metric("feed_taken_height") > messages[0].height + 100);
@@ -552,7 +552,7 @@ fn two_chains_never_mix_in_one_store() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let expected = "feed 1 is of another chain: its block at height";
+        let expected = "feed 1 has another chain: its block at height";
         assert!(errors(&output).contains(expected), "{}", errors(&output));
     }
     let server = Server::start(&["--store", text(&store)]);

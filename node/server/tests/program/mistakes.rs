@@ -205,7 +205,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
     assert!(before.contains(&first.hash.to_string()), "{before}");
     drop(reader);
 
-    // With space again, it goes on where it was.
+    // With space again, it continues where it was.
     let server = follow(&feed, &["--store", text(&store)]);
     let last = canonical(&messages).last().unwrap();
     server.until("the end of the chain", || {

@@ -23,7 +23,7 @@ use crate::upstream::{Scripted, Upstream, error, http, invalid_transaction};
 /// Blocks that a feed has from the start: enough for one of them to be final
 const FIRST_BLOCKS: usize = 10;
 
-/// A chain that goes on until the transactions after its first blocks are final
+/// A chain that continues until the transactions after its first blocks are final
 fn messages() -> &'static [BlockMessage] {
     static MESSAGES: OnceLock<Vec<BlockMessage>> = OnceLock::new();
     MESSAGES.get_or_init(|| {
@@ -344,7 +344,7 @@ fn a_refusal_that_came_first_ends_no_method_batch_or_message() {
         let server = chain.server(&[&failing, &good], &["--timeout", "60s"]);
         known(&way(&server, &commit));
     }
-    // That of a request that does not wait goes on, and later requests join it.
+    // That of a request that does not wait continues, and later requests join it.
     let chain = Chain::new();
     let (failing, good) = (always(refused()), accepting(&chain.released));
     let server = chain.server(&[&failing, &good], &["--timeout", "60s"]);

@@ -142,8 +142,8 @@ impl Feed {
         self
     }
 
-    /// The same as a node that takes in transactions by this function, which returns whether it
-    /// could read one
+    /// The same as a node that passes transactions to this function, which returns whether it could
+    /// read one
     #[must_use]
     pub fn with_submit(mut self, submit: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
         self.submit = Some(Submit(Box::new(submit)));

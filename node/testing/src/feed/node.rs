@@ -1,5 +1,5 @@
 //! The feed as a node: the calls `block`, `EXPERIMENTAL_indexer_block` and `status` of JSON-RPC; of
-//! a node that takes in transactions, also what clients call that send them.
+//! a node that accepts transactions, also what clients call that send them.
 //!
 //! A node knows all branches by hash, and its heights are those of the highest branch. A node that
 //! is behind does not know blocks that another one at the same address has. Names of errors and

@@ -1,8 +1,7 @@
-//! A practice chain that goes on in real time and takes in transactions: a feed and a node at one
-//! address.
+//! A practice chain in real time that accepts transactions: a feed and a node at one address.
 //!
-//! A transaction that was taken in is in one of the next blocks. Nothing of it is checked but its
-//! form, and it is executed as a transfer is.
+//! An accepted transaction is in one of the next blocks. Only its form is checked, and it is
+//! executed as a transfer is.
 
 use core::iter;
 use std::io;
@@ -18,7 +17,7 @@ use super::{Faults, Feed, FeedChain, FeedServer};
 const FIRST_BLOCKS: usize = 10;
 
 impl FeedServer {
-    /// Serves a practice chain with a block every 100 ms that takes in transactions, as a feed and
+    /// Serves a practice chain with a block every 100 ms that accepts transactions, as a feed and
     /// as a node
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Both stores open; the store has the messages that were acknowledged and at most one more; it
 //! answers with its archive about every transaction of the chain as a store in memory does that
-//! keeps everything. Some go on with the rest of the chain and must end as if nothing had happened.
+//! keeps everything. Some import the rest of the chain and must end as if nothing had happened.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
@@ -53,7 +53,7 @@ impl Expected {
     /// Checks a disk on which this many messages were acknowledged, and whose store is opened with
     /// these options; returns how many it has
     ///
-    /// With `go_on` the rest of the chain is taken in, and the end is checked, too.
+    /// With `go_on` the rest of the chain is imported, and the end is checked, too.
     pub(crate) fn check(
         &self,
         directory: &Path,
@@ -80,7 +80,7 @@ impl Expected {
         if go_on {
             // A message that is there already changes nothing, and one may be there unnoticed.
             workload::fill(directory, acknowledged, &mut std::io::sink())
-                .map_err(|error| format!("it does not go on: {error}"))?;
+                .map_err(|error| format!("it does not continue: {error}"))?;
             if self.states.last() != Some(&self.state(directory, options)?) {
                 return Err("after the rest of the chain it differs".to_owned());
             }

@@ -20,7 +20,7 @@ use super::workload::ACKNOWLEDGED;
 
 /// How long a run may take, which needs some seconds
 const MAX_TIME: Duration = Duration::from_secs(300);
-/// One in this many disks goes on with the rest of the chain
+/// One in this many disks continues with the rest of the chain
 const GO_ON: u64 = 50;
 
 /// What was checked

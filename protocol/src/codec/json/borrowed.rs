@@ -36,7 +36,7 @@ impl<'text> BorrowedReader<'text> {
         mut member: impl FnMut(Option<usize>, &mut Self) -> Option<()>,
     ) -> Option<()> {
         self.object(|cursor| {
-            // The key is compared in place: the processor predicts which name matches and goes on
+            // The key is compared in place: the processor predicts which name matches and continues
             // from its end before a search for the closing quote would have finished.
             let rest = cursor.0.bytes().get(cursor.0.at..)?.strip_prefix(b"\"")?;
             let index = names.iter().position(|name| {

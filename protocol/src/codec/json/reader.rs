@@ -321,7 +321,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The error for the next value, which is of another type, or the one in it
+    /// The error for the next value, which has another type, or the one in it
     #[cold]
     fn mismatch(&mut self, expected: &dyn fmt::Display) -> ReadError {
         match self.scalar() {

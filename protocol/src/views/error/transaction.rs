@@ -72,7 +72,7 @@ wire_enum! {
         },
         /// The cost does not fit 128 bits
         CostOverflow,
-        /// The block hash is of another chain
+        /// The block hash belongs to another chain
         InvalidChain,
         /// The block hash has expired
         Expired,

@@ -84,7 +84,7 @@ impl Repairs {
         self.type_mismatches > 0
     }
 
-    /// Adds what was taken in as it came to `type_mismatches`; `path` is the place of the text
+    /// Adds what was kept as it came to `type_mismatches`; `path` is the place of the text
     pub fn report(
         self,
         text: &str,
@@ -117,7 +117,7 @@ fn without_offset(error: &Error) -> Error {
     Error::new(error.kind(), error.detail()).at(error.path())
 }
 
-/// Moves past a value that is not of its schema, if it is rewritten or taken in as it is
+/// Moves past a value that is not of its schema, if it is rewritten or kept as it is
 #[cold]
 #[inline(never)]
 pub(super) fn recover(

@@ -17,7 +17,7 @@ fn keys() -> Vec<Key> {
     (0..40_usize).map(|number| Key::number(Table::ALL[number % 9], number as u64)).collect()
 }
 
-/// The state in the rows; asserts that all rows are of one state
+/// The state in the rows; asserts that all rows have one state
 fn state_of(rows: &[Option<Row>]) -> u64 {
     assert!(rows.windows(2).all(|pair| pair[0] == pair[1]), "rows of different states: {rows:?}");
     let state = rows[0].as_deref().map_or(&[0; 8][..], |row| row.first_chunk::<8>().unwrap());

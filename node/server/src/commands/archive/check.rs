@@ -108,7 +108,7 @@ fn check_one(
         Table::ArchivedHeights => ArchivedBlock::decode_hash(&row).map(drop),
         Table::ArchivedProofs => match ArchivedProof::decode(&row)?.header.hash() {
             hash if hash.as_bytes() == key.bytes_in_table() => Ok(()),
-            _ => Err(Error::new(ErrorKind::Corrupt, "the light header is of another block")),
+            _ => Err(Error::new(ErrorKind::Corrupt, "the light header belongs to another block")),
         },
         Table::ArchivedConfigs => ConfigRecord::decode(content).map(drop),
         Table::ArchiveProgress => WriterProgress::decode(&row).map(drop),

@@ -1,7 +1,7 @@
 //! `milepost store backup`: a copy of a store, also of one that a server has open.
 //!
 //! A server with a file listens on a Unix socket beside it, `FILE.socket`, and sends the rows of
-//! one snapshot to a process of its own user or of root; it goes on importing meanwhile, and the
+//! one snapshot to a process of its own user or of root; it continues to import meanwhile, and the
 //! file grows by what it writes until the backup ends. The copy is one state of the chain between
 //! two commits. One backup is served at a time; elsewhere than on Unix a server has to stop first.
 

@@ -1,6 +1,6 @@
 //! The blocks that change what is watched, and a feed that has them when they are released.
 //!
-//! The chain goes on far beyond the released blocks, so most watched transactions stay unknown.
+//! The chain continues far beyond the released blocks, so most watched transactions stay unknown.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};

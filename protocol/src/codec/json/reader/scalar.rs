@@ -78,7 +78,7 @@ fn exceeds(text: &str, limit: &[u8], limit_magnitude: i64) -> bool {
     // Lengths are below 2^62.
     let whole = whole.unwrap_or_else(|| digits().count());
     let magnitude = exponent + whole as i64 - 1 - first as i64;
-    // A number that goes on after the digits of the limit is not greater if only zeros follow.
+    // A number that continues after the digits of the limit is not greater if only zeros follow.
     let limit = limit.iter().copied().chain(iter::repeat(b'0'));
     magnitude > limit_magnitude || magnitude == limit_magnitude && digits().skip(first).gt(limit)
 }
