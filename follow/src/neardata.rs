@@ -83,13 +83,13 @@ pub fn interpret(
         200 => Ok(Response::Message(body)),
         401 => failed(PermissionDenied, &"the feed refuses the token (HTTP 401)"),
         403 => failed(PermissionDenied, &"the feed refuses this client (HTTP 403)"),
-        404 if text.contains("BLOCK_HEIGHT_TOO_HIGH") => {
+        // neardata calls a block that is more than ten heights above the newest nonexistent.
+        404 if text.contains("BLOCK_HEIGHT_TOO_HIGH") || text.contains("BLOCK_DOES_NOT_EXIST") => {
             failed(TooHigh, &"above the newest block of the feed")
         }
         404 if text.contains("BLOCK_HEIGHT_TOO_LOW") => {
             failed(TooLow, &"below the first block of the feed")
         }
-        404 if text.contains("BLOCK_DOES_NOT_EXIST") => Ok(Response::Absent { newest: None }),
         _ => failed(Temporary, &format!("HTTP {status} {text}").trim_end()),
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(of(200, "{}"), Ok(Response::Message(b"{}".to_vec())));
         assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_HIGH")), Err(SourceErrorKind::TooHigh));
         assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_LOW")), Err(SourceErrorKind::TooLow));
-        assert_eq!(of(404, &typed("BLOCK_DOES_NOT_EXIST")), Ok(Response::Absent { newest: None }));
+        assert_eq!(of(404, &typed("BLOCK_DOES_NOT_EXIST")), Err(SourceErrorKind::TooHigh));
         assert_eq!(of(404, "<html>"), Err(SourceErrorKind::Temporary));
         assert_eq!(of(200, "\n<!doctype html>"), Err(SourceErrorKind::Temporary));
         for status in [401, 403] {

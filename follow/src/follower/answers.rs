@@ -201,6 +201,10 @@ impl Follower {
         }
         let is_at_start = self.chain.head().is_none() && !matches!(self.start, Start::Height(_));
         match (flight.purpose, error.kind) {
+            // One of the nodes behind its address is behind, or it has no block there.
+            (Purpose::Stream(height), SourceErrorKind::TooHigh) if self.has_above(height, feed) => {
+                self.fetched.insert(height, None);
+            }
             (Purpose::Stream(height), SourceErrorKind::TooHigh) => {
                 self.feeds[feed].too_high = Some((height, now.saturating_add(TOO_HIGH_DELAY)));
                 self.observe_failed(error, TOO_HIGH_DELAY, feed);
@@ -254,6 +258,12 @@ impl Follower {
             (Purpose::Dropped, _) => {}
             _ => self.fail(feed, error, flight.sent_at, now),
         }
+    }
+
+    /// Whether a feed has sent a block of the stream above a height
+    fn has_above(&self, height: BlockHeight, feed: usize) -> bool {
+        let mut above = self.fetched.range(height..);
+        above.any(|(_, block)| block.as_ref().is_some_and(|(_, from)| *from == feed))
     }
 
     /// Whether a height is above the newest block of every feed that can be asked and answers

@@ -14,7 +14,11 @@ use crate::request::Finality;
 const INTERVAL: u64 = 600;
 
 fn chain(seed: u64) -> Vec<BlockMessage> {
-    let mut practice = Practice::new(ChainSettings::demo(seed));
+    chain_of(ChainSettings::demo(seed))
+}
+
+fn chain_of(settings: ChainSettings) -> Vec<BlockMessage> {
+    let mut practice = Practice::new(settings);
     iter::repeat_with(|| practice.next_message()).take(400).collect()
 }
 
@@ -162,4 +166,16 @@ fn another_chain_is_named_once_and_as_soon_as_its_feed_shows_it() {
     run.run(60_000, |_, ask, _| answer(&other[..100], ask));
     let [detail] = run.other_chains()[..] else { panic!("{:?}", run.other_chains()) };
     assert!(detail.contains("has lost blocks"), "{detail}");
+}
+
+#[test]
+fn a_height_that_a_feed_calls_too_high_below_a_block_of_it_has_none() {
+    let chain = chain_of(ChainSettings { skips: 100, forks: 0, ..ChainSettings::demo(1) });
+    let mut run = Run::new(1, None, Settings::default());
+    run.run(60_000, |_, ask, now| match answer(&chain[..200 + (now / INTERVAL) as usize], ask) {
+        Response::Absent { .. } => failed(SourceErrorKind::TooHigh),
+        other => other,
+    });
+    assert!(run.heights.len() > 80, "{}", run.heights.len());
+    assert!(run.events.iter().any(|event| matches!(event, Event::Skipped { .. })));
 }

@@ -368,7 +368,7 @@ impl Feed {
                     return self.published(&mut state, is_final, height, is_fresh);
                 }
                 if height > last + MAX_AHEAD {
-                    return FeedResponse::not_found("BLOCK_HEIGHT_TOO_HIGH");
+                    return FeedResponse::not_found("BLOCK_DOES_NOT_EXIST");
                 }
             }
             if start.elapsed() > MAX_HOLD {

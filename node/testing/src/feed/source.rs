@@ -60,9 +60,10 @@ impl Feed {
         match status {
             200 if text == "null" => Ok(Response::Absent { newest: None }),
             200 => Ok(Response::Message(body[..length].to_vec())),
-            404 if text.contains("TOO_HIGH") => Err(error(SourceErrorKind::TooHigh, &text)),
+            404 if text.contains("TOO_HIGH") || text.contains("DOES_NOT_EXIST") => {
+                Err(error(SourceErrorKind::TooHigh, &text))
+            }
             404 if text.contains("TOO_LOW") => Err(error(SourceErrorKind::TooLow, &text)),
-            404 if text.contains("DOES_NOT_EXIST") => Ok(Response::Absent { newest: None }),
             _ => {
                 let seconds = header.and_then(|(_, value)| value.parse().ok());
                 let error = error(SourceErrorKind::Temporary, &text);
