@@ -29,8 +29,8 @@ export interface FollowOptions {
    *  with a gap; default `Infinity`. Catching up takes single blocks, which is less than twice as
    *  fast as the chain. */
   maxCatchUp?: number;
-  /** A height whose block no feed has: the next block is imported without it, with a gap; default
-   *  none */
+  /** A height whose block no feed has, such as the last one below all feeds: the next block is
+   *  imported without it, with a gap; default none */
   skip?: number;
   /** A token, sent as `Authorization: Bearer` to the first feed; the platform sends it to the host
    *  of the feed only, and not along a redirect to another one */

@@ -79,9 +79,10 @@ impl Settings {
         self
     }
 
-    /// A height that no feed has any more: its child is handed out without it; none by default
+    /// The height of a block that no feed has any more, such as the last one below all feeds: the
+    /// next block is handed out without it; none by default
     ///
-    /// For the engine, the complete heights end before it and begin anew after it.
+    /// For the engine, the complete heights end before the gap and begin anew after it.
     #[must_use]
     pub const fn with_skip(mut self, height: BlockHeight) -> Self {
         self.skip = Some(height);

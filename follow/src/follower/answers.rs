@@ -228,6 +228,12 @@ impl Follower {
                 let (low, finality) = (height.saturating_add(1).min(high), Finality::Final);
                 self.go(Position::Seek { first: low, low, high, finality });
             }
+            (Purpose::Stream(height), SourceErrorKind::TooLow)
+                if self.settings.skip >= Some(height) && self.do_others_refuse(feed) =>
+            {
+                self.floor = self.settings.skip.map_or(height, |skip| skip.saturating_add(1));
+                self.go(Position::Measure);
+            }
             (Purpose::Seek(height), SourceErrorKind::TooHigh) => {
                 self.feeds[feed].too_high = Some((height, now.saturating_add(TOO_HIGH_DELAY)));
                 if self.is_above_all(height, now) {
@@ -258,6 +264,12 @@ impl Follower {
             (Purpose::Dropped, _) => {}
             _ => self.fail(feed, error, flight.sent_at, now),
         }
+    }
+
+    /// Whether no other feed can serve the chain, as far as they said
+    fn do_others_refuse(&self, feed: usize) -> bool {
+        let mut others = self.feeds.iter().enumerate().filter(|(index, _)| *index != feed);
+        others.all(|(_, other)| other.refuses.is_some())
     }
 
     /// Whether a feed has sent a block of the stream above a height

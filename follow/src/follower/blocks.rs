@@ -38,7 +38,9 @@ impl Follower {
             let has_parent = self.chain.contains(block.prev_hash);
             let is_first = self.chain.head().is_none()
                 && block.prev_height.is_none_or(|parent| parent < self.floor);
-            let given_up = self.settings.skip.filter(|skip| block.prev_height == Some(*skip));
+            let is_above =
+                |skip: &u64| block.prev_height.is_some_and(|it| it <= *skip) && *skip < height;
+            let given_up = self.settings.skip.filter(is_above);
             if self.chain.accepts(&block) {
                 self.add(block, feed, now);
             } else if is_first || given_up.is_some() && !has_parent {

@@ -146,8 +146,12 @@ impl Follower {
     /// A feed has no block as low as the anchor, as one that was started again: the block after the
     /// head is compared, if that was not tried
     pub(super) fn handle_low_anchor(&mut self, flight: &InFlight, error: SourceError, now: u64) {
+        let is_given_up = self.settings.skip > self.known_head().map(|head| head.height);
         let feed = &mut self.feeds[flight.feed];
-        if matches!(feed.identity, Identity::AfterHead(_)) {
+        if matches!(feed.identity, Identity::AfterHead(_)) && is_given_up {
+            // The blocks that would show it are those that are given up.
+            feed.believe();
+        } else if matches!(feed.identity, Identity::AfterHead(_)) {
             feed.identity = Identity::Unknown;
             self.fail(flight.feed, error, flight.sent_at, now);
         } else {

@@ -179,3 +179,26 @@ fn a_height_that_a_feed_calls_too_high_below_a_block_of_it_has_none() {
     assert!(run.heights.len() > 80, "{}", run.heights.len());
     assert!(run.events.iter().any(|event| matches!(event, Event::Skipped { .. })));
 }
+
+#[test]
+fn blocks_below_the_first_one_of_all_feeds_can_be_given_up() {
+    let chain = chain(1);
+    let stored = StoredChain { head: point(&chain[50]), last_final: point(&chain[47]) };
+    for (feeds, skip) in [(1, None), (1, Some(chain[119].height)), (2, Some(chain[119].height))] {
+        let settings = skip.into_iter().fold(Settings::default(), Settings::with_skip);
+        let mut run = Run::new(feeds, Some(stored), settings);
+        run.run(90_000, |_, ask, now| answer(&chain[120..160 + (now / INTERVAL) as usize], ask));
+        let given_up = run.events.iter().filter(|event| matches!(event, Event::GivenUp { .. }));
+        assert_eq!(given_up.count(), usize::from(skip.is_some()));
+        assert_eq!(run.heights.first().copied(), skip.map(|_| chain[120].height));
+        assert_eq!(run.heights.len() > 150, skip.is_some(), "{}", run.heights.len());
+    }
+    // None is given up that another feed has.
+    let settings = Settings::default().with_skip(chain[119].height);
+    let mut run = Run::new(2, Some(stored), settings);
+    run.run(90_000, |feed, ask, now| {
+        answer(&chain[120 * (1 - feed)..160 + (now / INTERVAL) as usize], ask)
+    });
+    assert_eq!(run.heights.first(), Some(&chain[51].height));
+    assert!(run.heights.len() > 200, "{}", run.heights.len());
+}

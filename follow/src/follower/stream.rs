@@ -62,7 +62,7 @@ impl Follower {
 
     /// The lowest height at which the chain can continue
     pub(super) fn next_height(&self) -> BlockHeight {
-        self.head_height().map_or(self.floor, |head| head.saturating_add(1))
+        self.head_height().map_or(0, |head| head.saturating_add(1)).max(self.floor)
     }
 
     /// Takes the stream from the head on if it was taken far above, where a feed has no block

@@ -86,7 +86,8 @@ pub(crate) struct FollowArgs {
     pub(crate) start_margin: Option<u64>,
     /// Height of a block that no feed has
     ///
-    /// The next block is imported without it: complete heights end before it and begin after it.
+    /// The next block is imported without it: complete heights end before it and begin after it. If
+    /// the first block of all feeds is above the head, all heights up to this one are given up.
     #[arg(long, value_name = "HEIGHT", requires = "follow")]
     pub(crate) skip: Option<u64>,
     /// Forwards other public methods to the upstream
