@@ -89,6 +89,14 @@ struct Cause {
 #[derive(Deserialize)]
 struct StatusView {
     chain_id: String,
+    #[serde(default)]
+    sync_info: SyncView,
+}
+
+#[derive(Default, Deserialize)]
+struct SyncView {
+    #[serde(default)]
+    syncing: bool,
 }
 
 /// A block without its shards
@@ -361,7 +369,11 @@ impl Node {
                 let mut explained = explain(BLOCK_METHOD, &error);
                 let is_lacking =
                     matches!(&*error.cause.name, "DATA_UNAVAILABLE" | "INCOMPLETE_DATA");
-                if is_lacking && head.height - height > MAX_EXECUTION_LAG {
+                // A head that was seen for another height may be old.
+                if is_lacking
+                    && let head = self.head(finality, BlockHeight::MAX, pace).await?
+                    && head.height > height.saturating_add(MAX_EXECUTION_LAG)
+                {
                     // It was executed before the node had its settings, or its state.
                     explained.kind = SourceErrorKind::TooLow;
                     explained.detail = format!(
@@ -397,6 +409,18 @@ impl Node {
     ///
     /// Why there is none, as far as it is known. One attempt is made.
     pub async fn chain_id(&self, pace: &Pace) -> Result<Option<String>, SourceError> {
+        Ok(self.status(pace).await?.map(|status| status.chain_id))
+    }
+
+    /// Fails while the node synchronises: its last final block is the genesis until it has a state
+    async fn check_synchronised(&self, pace: &Pace) -> Result<(), SourceError> {
+        match self.status(pace).await? {
+            Some(status) if status.sync_info.syncing => Err(temporary("the node is synchronising")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn status(&self, pace: &Pace) -> Result<Option<StatusView>, SourceError> {
         let (id, body) = self.call("status", &json!([]), pace).await?;
         let result = match result_of("status", id, &body)? {
             Ok(result) => result,
@@ -404,9 +428,8 @@ impl Node {
             Err(error) if error.cause.name == "METHOD_NOT_FOUND" => return Ok(None),
             Err(error) => return Err(explain("status", &error)),
         };
-        let status: StatusView = serde_json::from_str(result.get())
-            .map_err(|error| temporary(format!("status: {error}")))?;
-        Ok(Some(status.chain_id))
+        let status = serde_json::from_str(result.get());
+        status.map(Some).map_err(|error| temporary(format!("status: {error}")))
     }
 }
 
@@ -431,10 +454,14 @@ impl Source for Node {
             Ask::BlockByHash(hash) => self.message(hash, pace).await,
             Ask::Archive(_) => Ok(Response::Absent { newest: None }),
             Ask::LastFinal => {
+                self.check_synchronised(pace).await?;
                 let head = self.head(Finality::Final, BlockHeight::MAX, pace).await?;
                 self.message(head.hash, pace).await
             }
             Ask::Head(finality) => {
+                if finality == Finality::Final {
+                    self.check_synchronised(pace).await?;
+                }
                 let view = self.view(json!({"finality": name(finality)}), pace).await?;
                 let absent = Response::Absent { newest: None };
                 Ok(view.map_or(absent, |view| Response::Message(view.into_bytes())))

@@ -181,6 +181,29 @@ async fn a_node_whose_settings_were_changed_begins_with_its_first_whole_block() 
     assert!(error.detail.starts_with("the node has not saved all of block"), "{error}");
 }
 
+#[tokio::test]
+async fn a_node_is_waited_for_while_it_synchronises() {
+    let settings = ChainSettings { interval: 1..=1, forks: 0, ..chain_settings(64) };
+    let expected = quiet(settings, 120);
+    let mut host = Host::default();
+    for message in &expected.messages[..100] {
+        host.import(&message.json);
+    }
+    let retry = Duration::from_millis(5);
+    for stored in [None, host.stored()] {
+        let faults = Faults { synchronised_at: 7_000, ..Faults::default() };
+        let server = server(&expected, faults);
+        let events = Events::default();
+        let settings = Settings::default().with_retry(retry, retry * 10);
+        let source = vec![Arc::new(node(&server))];
+        let mut follower = events.follower(source, Start::Resume, stored, settings);
+        let block = follower.next().await.unwrap();
+        assert!(block.block.height > expected.first, "{:?}", block.block);
+        assert!(server.feed().requests() < 1_500, "{}", server.feed().requests());
+        assert_eq!(events.count("other chains"), 0);
+    }
+}
+
 #[test]
 fn an_address_is_of_one_kind_of_feed() {
     let [neardata, plain] =

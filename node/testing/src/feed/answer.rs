@@ -431,6 +431,11 @@ impl Feed {
         self.state().chain.advance(self.faults.chain_time(self.now()));
     }
 
+    /// Whether it is a node that synchronises its state
+    pub(crate) fn is_synchronising(&self) -> bool {
+        self.now() < self.faults.synchronised_at
+    }
+
     /// Milliseconds since the start
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)

@@ -49,6 +49,8 @@ pub struct Faults {
     pub is_unsupported: bool,
     /// The height below which a node has not saved what whole blocks need
     pub first_saved: u64,
+    /// Until when a node has the genesis alone, at height 0, in milliseconds since the start
+    pub synchronised_at: u64,
     /// Whether there are no archives, as at a server that serves the feed that it follows
     pub lacks_archives: bool,
     /// Objects that a lake has lost, such as `000000000007/shard_1.json`
@@ -89,6 +91,7 @@ impl Faults {
             is_disabled: false,
             is_unsupported: false,
             first_saved: 0,
+            synchronised_at: 0,
             lacks_archives: false,
             lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],

@@ -78,12 +78,20 @@ impl Feed {
         self.advance();
         let state = self.state();
         let is_behind = self.faults.happens(FaultKind::Behind, number, self.faults.behind);
-        let found = find(&state, params, if is_behind { BEHIND } else { 0 });
+        let genesis = json!({"sync_checkpoint": "genesis"});
+        let found = match (self.is_synchronising(), &params["finality"]) {
+            (true, Value::Null) => None,
+            (true, _) => find(&state, &genesis, 0),
+            _ => find(&state, params, if is_behind { BEHIND } else { 0 }),
+        };
         let message = found.and_then(|hash| state.chain.message_of(&hash));
         let Some(message) = message else {
             return Err(NodeError(422, "UNKNOWN_BLOCK", json!({})));
         };
         let mut message: Value = serde_json::from_slice(message).unwrap_or_default();
+        if self.is_synchronising() {
+            message["block"]["header"]["height"] = json!(0);
+        }
         Ok(message["block"].take().to_string())
     }
 
@@ -109,7 +117,7 @@ impl Feed {
                 "sync_info": {
                     "latest_block_hash": hash,
                     "latest_block_height": height,
-                    "syncing": false,
+                    "syncing": self.is_synchronising(),
                 },
             }),
             _ if params["request_type"] == "view_access_key" => json!({
