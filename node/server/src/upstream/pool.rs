@@ -229,18 +229,17 @@ impl Pool {
         let Some(node) = self.nodes.get(index) else {
             return Err(UpstreamError::not_asked(name("there is none"), None));
         };
-        if let Err(pause) = node.breaker.admit() {
-            let detail = name("not asked after it failed");
-            return Err(UpstreamError::not_asked(detail, Some(pause)));
-        }
+        let admission = node.breaker.admit().map_err(|pause| {
+            UpstreamError::not_asked(name("not asked after it failed"), Some(pause))
+        })?;
         let exchange = time::timeout(self.timeout, node.exchange(body, id, context)).await;
         let exchange = exchange.unwrap_or_else(|_| {
             let detail = format!("no response within {} s", self.timeout.as_secs_f32());
             Err(UpstreamError { fault: UpstreamErrorKind::Silence, detail, retry_after: None })
         });
         let exchange = exchange
-            .inspect(|_| node.breaker.succeeded())
-            .inspect_err(|error| node.breaker.failed(error.retry_after));
+            .inspect(|_| node.breaker.succeeded(admission))
+            .inspect_err(|error| node.breaker.failed(admission, error.retry_after));
         let result = exchange.as_ref().map_or_else(|error| result_of(error.fault), |_| RESPONSE);
         node.results[result].inc();
         let fault = match &exchange {
