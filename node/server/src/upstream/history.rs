@@ -1,8 +1,9 @@
 //! `--upstream-history`: transactions that are unknown here are asked of an upstream, once.
 //!
 //! Only a result that is final there is taken: an old transaction is, and any other is followed
-//! here. A result is checked first, and the next upstream is asked after one that cannot be true.
-//! The wait continues meanwhile, so an upstream that fails or is slow changes nothing.
+//! here. A result is checked first, and the next upstream is asked after one that cannot be true,
+//! and after an error: it may have what a pruned node does not. The wait continues meanwhile, so an
+//! upstream that fails or is slow changes nothing.
 
 use alloc::sync::Arc;
 use core::iter;
@@ -18,11 +19,13 @@ use milepost::views::{
     ExecutionOutcomeWithIdView, ExecutionStatusView, FinalExecutionOutcomeView,
     FinalExecutionStatus, Milestone, RpcTransactionResponse,
 };
+use serde_json::value::RawValue;
 
 use super::Upstreams;
 use super::call;
 use super::error_log::UpstreamErrorKind;
 use super::pool::{Envelope, Topic};
+use super::submission_response::{Meaning, SubmissionResponse};
 use crate::metrics::MethodLabel;
 use crate::queries::waiting::{self, Answer, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
@@ -147,8 +150,15 @@ async fn final_result(
                 let is_final = lookup.requested.check(result.get());
                 is_final.map(|is_final| is_final.then(|| result.get().as_bytes().to_vec()))
             }
-            // It does not have the transaction.
-            Ok(_) => return None,
+            Ok(Envelope { error, .. }) => {
+                let reply = SubmissionResponse::of_error(error.map_or("null", RawValue::get));
+                let is_unknown = reply.text == "UNKNOWN_TRANSACTION";
+                if is_unknown || reply.meaning != Meaning::Ill {
+                    // It does not have the transaction.
+                    continue;
+                }
+                Err((UpstreamErrorKind::NoAnswer, reply.text))
+            }
             Err(detail) => Err((UpstreamErrorKind::Malformed, detail.to_owned())),
         };
         match checked {

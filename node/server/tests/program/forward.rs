@@ -558,6 +558,53 @@ fn a_result_of_an_old_transaction_that_cannot_be_true_is_asked_of_the_next_upstr
 }
 
 #[test]
+fn an_old_transaction_is_asked_of_the_next_upstream_after_an_error() {
+    let (old, result) = &old_results()[0];
+    let failing = |status: u16, name: &'static str, cause: &'static str| {
+        Upstream::start(move |call| match call["method"].as_str() {
+            Some("EXPERIMENTAL_tx_status") => {
+                Scripted::Error(status, error(name, cause, &json!("text")))
+            }
+            // As the configuration of the chain.
+            _ => Scripted::Result(Value::Null),
+        })
+    };
+    let internal = failing(500, "INTERNAL_ERROR", "INTERNAL_ERROR");
+    let without = failing(400, "REQUEST_VALIDATION_ERROR", "METHOD_NOT_FOUND");
+    let pruned = failing(200, "HANDLER_ERROR", "UNKNOWN_TRANSACTION");
+    let archival = Upstream::start(move |_| Scripted::Result(result.clone()));
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let (feed, from) = (feed().url(), fixture::messages()[0].height.to_string());
+    let start = |upstreams: &[&Upstream]| {
+        let urls: Vec<String> = upstreams.iter().map(|upstream| upstream.url()).collect();
+        let mut args = vec!["--follow", &feed, "--from", &from, "--forward", "--max-age", "1h"];
+        args.push("--upstream-history");
+        urls.iter().for_each(|url| args.extend(["--upstream", url]));
+        let server = Server::start_logging(&args, File::create(&log).unwrap());
+        server.until_metric("milepost_head_height", fixture::head());
+        server
+    };
+    let params = json!({ "tx_hash": old, "sender_account_id": "any.near", "wait_until": "NONE" });
+    let call = request("EXPERIMENTAL_tx_status", &params);
+    let server = start(&[&internal, &without, &pruned, &archival]);
+    for _ in 0..2 {
+        assert_eq!(server.post("/", &call).json()["result"], *result);
+    }
+    let text = fs::read_to_string(&log).unwrap();
+    let lines = text.lines().filter(|line| line.contains("an old transaction does not count"));
+    let faults: Vec<&str> =
+        lines.filter_map(|line| line.split_once("upstream ")).map(|it| it.1).collect();
+    let expected = ["1: INTERNAL_ERROR", "2: METHOD_NOT_FOUND"]
+        .map(|text| text.replace(": ", ": its result of an old transaction does not count: "));
+    assert_eq!(faults, expected, "{text}");
+    // Where none has it, the answer is that of the blocks here.
+    for upstreams in [&[&pruned, &internal][..], &[&internal]] {
+        assert_eq!(start(upstreams).post("/", &call).cause(), "UNKNOWN_TRANSACTION");
+    }
+}
+
+#[test]
 fn upstreams_that_do_not_fit_are_refused() {
     let feed = feed().url();
     let other = "http://127.0.0.1:1";
