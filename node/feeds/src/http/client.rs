@@ -32,7 +32,7 @@ const MAX_BODY: usize = 64 << 20;
 const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time without a byte: longer than the ten seconds that a feed may hold back a response
-const READ_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time from a request to the end of its response
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause after a `Retry-After` with a date, which is not read
@@ -107,7 +107,7 @@ pub(crate) struct HttpResponse {
     pub(crate) retry_after: Option<Duration>,
 }
 
-fn temporary(detail: impl fmt::Display) -> SourceError {
+pub(super) fn temporary(detail: impl fmt::Display) -> SourceError {
     SourceError::new(SourceErrorKind::Temporary, detail)
 }
 
@@ -137,18 +137,18 @@ pub(crate) fn with_tls(
 }
 
 /// A client for the requests to an address, which follows no redirects
-pub(super) fn new_http(address: &Address) -> Result<reqwest::Client, SourceError> {
-    let builder = reqwest::Client::builder()
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(READ_TIMEOUT);
+pub(super) fn new_http(
+    builder: ClientBuilder,
+    address: &Address,
+) -> Result<reqwest::Client, SourceError> {
+    let builder = builder.redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT);
     let builder = if address.is_loopback() { builder.no_proxy() } else { builder };
     with_tls(builder, address.is_plain())
 }
 
 impl Client {
     pub(crate) fn new(address: &Address, token: Option<Token>) -> Result<Self, SourceError> {
-        let http = new_http(address)?;
+        let http = new_http(reqwest::Client::builder().read_timeout(READ_TIMEOUT), address)?;
         let requests = AtomicU64::new(0);
         Ok(Self { http, address: address.clone(), token, requests })
     }

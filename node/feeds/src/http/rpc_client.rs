@@ -10,8 +10,9 @@ use bytes::Bytes;
 use milepost_follow::{SourceError, SourceErrorKind};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use tokio::time;
 
-use super::client::{Token, http_error, new_http, retry_after};
+use super::client::{READ_TIMEOUT, Token, http_error, new_http, retry_after, temporary};
 use crate::url::FeedUrl;
 
 /// A node that JSON-RPC requests are forwarded to
@@ -37,7 +38,7 @@ impl RpcClient {
     /// cannot be set up on this machine.
     pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
         let address = url.node_address(token.is_some())?;
-        let http = new_http(address)?;
+        let http = new_http(reqwest::Client::builder(), address)?;
         let unsupported = |error: &dyn fmt::Display| {
             SourceError::new(SourceErrorKind::Unsupported, format!("the address: {error}"))
         };
@@ -48,8 +49,7 @@ impl RpcClient {
     /// Sends a request with these headers besides its own; returns once the head of the response is
     /// there
     ///
-    /// A connection has 10 s to open, and a response 20 s between two of its bytes; the whole is
-    /// not bounded here.
+    /// A connection has 10 s to open; how long the head takes is not bounded here.
     ///
     /// # Errors
     ///
@@ -89,8 +89,41 @@ impl RpcResponse {
     ///
     /// # Errors
     ///
-    /// The body broke off, or its next byte took too long.
+    /// The body broke off, or nothing of it came for 20 s.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, SourceError> {
-        self.response.chunk().await.map_err(|error| http_error(&error))
+        let chunk = time::timeout(READ_TIMEOUT, self.response.chunk()).await;
+        let silence = |_| temporary(format!("no byte within {} s", READ_TIMEOUT.as_secs()));
+        chunk.map_err(silence)?.map_err(|error| http_error(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_head_may_take_longer_than_the_next_bytes_of_the_body() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("node+http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = stream.into_std().unwrap();
+            stream.set_nonblocking(false).unwrap();
+            let pieces = ["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "a", "b", "c"];
+            for (piece, seconds) in pieces.into_iter().zip([59, 19, 19, 21]) {
+                time::sleep(Duration::from_secs(seconds)).await;
+                stream.write_all(piece.as_bytes()).unwrap();
+            }
+        });
+        let client = RpcClient::new(&url.parse().unwrap(), None).unwrap();
+        let mut response = client.post(Bytes::new(), HeaderMap::new()).await.unwrap();
+        for piece in ["a", "b"] {
+            assert_eq!(response.chunk().await.unwrap().unwrap(), piece);
+        }
+        assert_eq!(response.chunk().await.unwrap_err().detail, "no byte within 20 s");
     }
 }
