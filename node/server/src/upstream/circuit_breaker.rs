@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::locks::lock;
 
 /// Failures in a row that open it: more than one request that was lost by a restart
-const MAX_FAILURES: u32 = 5;
+pub(super) const MAX_FAILURES: u32 = 5;
 /// The first pause, which doubles with each request that goes through up to the maximum
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);

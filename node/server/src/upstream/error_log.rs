@@ -32,6 +32,8 @@ pub(super) enum UpstreamErrorKind {
     Silence,
     /// A response that is no JSON-RPC, or that of another request
     Malformed,
+    /// A response above the limit
+    TooLarge,
     /// An error of JSON-RPC that says nothing about a transaction
     NoAnswer,
     /// A refusal of a transaction that the blocks here contradict

@@ -6,19 +6,17 @@
 
 use alloc::sync::Arc;
 use core::time::Duration;
-use std::io;
 
-use hyper::body::Bytes;
 use milepost::endpoint::Response;
 use milepost::rpc::Request;
-use milepost_feeds::{RpcClient, RpcResponse};
+use milepost_feeds::RpcClient;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::call::{Call, unavailable};
 use super::methods::Route;
-use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse, kind_of_status};
+use super::pool::{Envelope, Pool, ResponseRest, UpstreamError, UpstreamResponse, kind_of_status};
 use super::submission::Submissions;
 use super::{batch, history};
 use crate::metrics::{MethodLabel, family, labelled};
@@ -121,7 +119,7 @@ impl Upstreams {
             };
         };
         let kind = kind_of_status(status, status != 200);
-        let rest = pass_on(response, first.len(), permit);
+        let rest = pass_on(response, permit);
         let body = AnswerBody::Upstream(UpstreamBody { first, rest, kind });
         Answer { label: MethodLabel::OTHER, body, retry_after: None }
     }
@@ -136,23 +134,17 @@ impl Upstreams {
 }
 
 /// Reads the rest of a response while the client takes it, one piece ahead
-fn pass_on(mut response: RpcResponse, mut sent: usize, permit: OwnedSemaphorePermit) -> Rest {
+fn pass_on(mut response: ResponseRest, permit: OwnedSemaphorePermit) -> Rest {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         loop {
-            let chunk = tokio::select! {
-                chunk = response.chunk() => chunk,
+            let piece = tokio::select! {
+                piece = response.chunk() => piece,
                 // The client is gone.
-                () = sender.closed() => break,
+                () = sender.closed() => None,
             };
-            let piece = match chunk {
-                Ok(None) => break,
-                Ok(Some(chunk)) if chunk.len() <= MAX_RESPONSE.saturating_sub(sent) => Ok(chunk),
-                Ok(Some(_)) => Err(io::Error::other("the response of the upstream is too large")),
-                Err(error) => Err(io::Error::other(error.detail)),
-            };
+            let Some(piece) = piece else { break };
             let is_last = piece.is_err();
-            sent += piece.as_ref().map_or(0, Bytes::len);
             if sender.send(piece).await.is_err() || is_last {
                 break;
             }

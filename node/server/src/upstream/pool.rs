@@ -2,11 +2,13 @@
 //!
 //! A response is believed when it is JSON-RPC with the id of the request. Up to 64 KiB are read
 //! before anything is passed on, so that the next upstream is asked if one breaks off; of a longer
-//! response only the beginning can be checked. Each upstream has a circuit breaker. Errors name an
-//! upstream by its number on the command line, because its address may hold a key. Each kind of
-//! fault is logged once.
+//! response only the beginning can be checked, and it counts for the upstream when it ends. Each
+//! upstream has a circuit breaker. Errors name an upstream by its number on the command line,
+//! because its address may hold a key. Each kind of fault is logged once.
 
+use alloc::sync::Arc;
 use core::time::Duration;
+use std::io;
 
 use hyper::body::Bytes;
 use milepost::rpc::{RequestId, ResponseKind, RpcError};
@@ -20,7 +22,7 @@ use serde_json::value::RawValue;
 use tokio::time;
 use tracing::{info, warn};
 
-use super::circuit_breaker::CircuitBreaker;
+use super::circuit_breaker::{Admission, CircuitBreaker};
 use super::error_log::{ErrorLog, UpstreamErrorKind};
 use crate::metrics::family;
 use crate::request::RequestContext;
@@ -40,9 +42,9 @@ const LIMITED: usize = 2;
 const FAILED: usize = 3;
 
 /// The upstreams of the command line, in its order
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pool {
-    nodes: Vec<UpstreamNode>,
+    nodes: Arc<[UpstreamNode]>,
     timeout: Duration,
 }
 
@@ -73,7 +75,20 @@ pub(super) struct UpstreamResponse {
     /// The whole body, or its beginning
     pub(super) first: Vec<u8>,
     /// What is left of it
-    pub(super) rest: Option<RpcResponse>,
+    pub(super) rest: Option<ResponseRest>,
+}
+
+/// What is left of a response; the request is counted once this breaks off or is dropped
+#[derive(Debug)]
+pub(super) struct ResponseRest {
+    response: RpcResponse,
+    /// Length of what was read, with the beginning
+    length: usize,
+    is_broken: bool,
+    pool: Pool,
+    index: usize,
+    admission: Admission,
+    status: u16,
 }
 
 /// Why no upstream responded
@@ -159,8 +174,8 @@ impl UpstreamResponse {
     pub(super) async fn into_whole(self, limit: usize) -> Option<Vec<u8>> {
         let (mut body, mut rest) = (self.first, self.rest);
         while let Some(response) = &mut rest {
-            match response.chunk().await.ok()? {
-                Some(chunk) if chunk.len() <= limit.saturating_sub(body.len()) => {
+            match response.chunk().await {
+                Some(Ok(chunk)) if chunk.len() <= limit.saturating_sub(body.len()) => {
                     body.extend_from_slice(&chunk);
                 }
                 Some(_) => return None,
@@ -168,6 +183,36 @@ impl UpstreamResponse {
             }
         }
         Some(body)
+    }
+}
+
+impl ResponseRest {
+    /// The next bytes; `None` at the end
+    pub(super) async fn chunk(&mut self) -> Option<io::Result<Bytes>> {
+        let (fault, detail) = match self.response.chunk().await {
+            Ok(Some(chunk)) if chunk.len() <= MAX_RESPONSE.saturating_sub(self.length) => {
+                self.length += chunk.len();
+                return Some(Ok(chunk));
+            }
+            Ok(None) => return None,
+            Ok(Some(_)) => {
+                let detail = "the response of the upstream is too large".to_owned();
+                (UpstreamErrorKind::TooLarge, detail)
+            }
+            Err(error) => (UpstreamErrorKind::Connection, error.detail),
+        };
+        self.is_broken = true;
+        let error = UpstreamError { fault, detail, retry_after: None };
+        self.pool.ended(self.index, self.admission, Err(&error));
+        Some(Err(io::Error::other(error.detail)))
+    }
+}
+
+impl Drop for ResponseRest {
+    fn drop(&mut self) {
+        if !self.is_broken {
+            self.pool.ended(self.index, self.admission, Ok(self.status));
+        }
     }
 }
 
@@ -183,7 +228,7 @@ impl Pool {
     }
 
     /// Number of upstreams
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
@@ -237,21 +282,41 @@ impl Pool {
             let detail = format!("no response within {} s", self.timeout.as_secs_f32());
             Err(UpstreamError { fault: UpstreamErrorKind::Silence, detail, retry_after: None })
         });
-        let exchange = exchange
-            .inspect(|_| node.breaker.succeeded(admission))
-            .inspect_err(|error| node.breaker.failed(admission, error.retry_after));
-        let result = exchange.as_ref().map_or_else(|error| result_of(error.fault), |_| RESPONSE);
-        node.results[result].inc();
-        let fault = match &exchange {
-            // An error of JSON-RPC, which is passed on.
-            Ok(response) if response.status == 500 => {
-                Some((UpstreamErrorKind::Status(500), "HTTP 500"))
+        match exchange {
+            Ok((status, first, response)) => {
+                let rest = response.map(|response| {
+                    let (pool, length, is_broken) = (self.clone(), first.len(), false);
+                    ResponseRest { response, length, is_broken, pool, index, admission, status }
+                });
+                if rest.is_none() {
+                    self.ended(index, admission, Ok(status));
+                }
+                Ok(UpstreamResponse { status, first, rest })
             }
-            Ok(_) => None,
-            Err(error) => Some((error.fault, error.detail.as_str())),
+            Err(error) => {
+                self.ended(index, admission, Err(&error));
+                Err(UpstreamError { detail: name(&error.detail), ..error })
+            }
+        }
+    }
+
+    /// Takes in what came of a request: the HTTP status of a response, or why there is none
+    fn ended(&self, index: usize, admission: Admission, end: Result<u16, &UpstreamError>) {
+        let Some(node) = self.nodes.get(index) else { return };
+        let (result, fault) = match end {
+            Ok(status) => {
+                node.breaker.succeeded(admission);
+                // An error of JSON-RPC, which is passed on.
+                let fault = (UpstreamErrorKind::Status(500), "HTTP 500");
+                (RESPONSE, (status == 500).then_some(fault))
+            }
+            Err(error) => {
+                node.breaker.failed(admission, error.retry_after);
+                (result_of(error.fault), Some((error.fault, error.detail.as_str())))
+            }
         };
+        node.results[result].inc();
         self.note(index, Topic::All, fault);
-        exchange.map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
     }
 
     /// Logs a fault of an upstream, or that there is none any more
@@ -304,12 +369,13 @@ impl Pool {
 }
 
 impl UpstreamNode {
+    /// The HTTP status of a response, its beginning, and what is left of it
     async fn exchange(
         &self,
         body: &Bytes,
         id: &RequestId,
         context: &RequestContext,
-    ) -> Result<UpstreamResponse, UpstreamError> {
+    ) -> Result<(u16, Vec<u8>, Option<RpcResponse>), UpstreamError> {
         let failed =
             |fault, detail: String, retry_after| Err(UpstreamError { fault, detail, retry_after });
         let headers = context.headers().collect();
@@ -353,10 +419,7 @@ impl UpstreamNode {
             false => Err("the response is no JSON-RPC"),
         };
         match checked {
-            Ok(()) => {
-                let rest = (!is_whole).then_some(response);
-                Ok(UpstreamResponse { status, first, rest })
-            }
+            Ok(()) => Ok((status, first, (!is_whole).then_some(response))),
             Err(detail) => {
                 let fault = if status == 200 {
                     UpstreamErrorKind::Malformed
@@ -380,7 +443,68 @@ const fn result_of(fault: UpstreamErrorKind) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use core::net::Ipv4Addr;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::super::circuit_breaker::MAX_FAILURES;
     use super::*;
+
+    /// A pool of one upstream that breaks off each of its responses, which are long
+    fn breaking_off() -> Pool {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("node+http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+                let body = format!("{{{}", " ".repeat(2 * MAX_WHOLE));
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {MAX_RESPONSE}\r\n\r\n");
+                // The client may be gone.
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        let client = RpcClient::new(&url.parse().unwrap(), None).unwrap();
+        Pool::new(vec![client], Duration::from_secs(60))
+    }
+
+    async fn rest_of_a_response(pool: &Pool) -> ResponseRest {
+        let context = RequestContext::of(&Default::default(), Ipv4Addr::LOCALHOST.into());
+        let request = Bytes::from_static(b"{}");
+        let response = pool.exchange(&request, &RequestId::default(), &context).await;
+        response.unwrap().rest.unwrap()
+    }
+
+    fn counts(pool: &Pool) -> (u64, u64) {
+        let results = &pool.nodes[0].results;
+        (results[RESPONSE].get(), results[FAILED].get())
+    }
+
+    #[tokio::test]
+    async fn an_upstream_that_breaks_off_long_responses_fails() {
+        let pool = breaking_off();
+        for _ in 0..MAX_FAILURES {
+            let mut rest = rest_of_a_response(&pool).await;
+            while rest.chunk().await.unwrap().is_ok() {}
+        }
+        assert_eq!(counts(&pool), (0, MAX_FAILURES.into()));
+        assert!(pool.nodes[0].breaker.is_open());
+        let log = &pool.nodes[0].faults[Topic::All as usize];
+        assert!(!log.failed(UpstreamErrorKind::Connection), "it was not logged");
+    }
+
+    #[tokio::test]
+    async fn a_response_fails_if_it_is_too_large_and_not_if_the_client_goes_away() {
+        let pool = breaking_off();
+        let mut rest = rest_of_a_response(&pool).await;
+        rest.length = MAX_RESPONSE;
+        assert!(rest.chunk().await.unwrap().is_err());
+        drop(rest);
+        assert_eq!(counts(&pool), (0, 1));
+        drop(rest_of_a_response(&pool).await);
+        assert_eq!(counts(&pool), (1, 1));
+    }
 
     #[test]
     fn a_response_has_one_result_and_the_id_of_its_request() {
