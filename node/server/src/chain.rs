@@ -42,6 +42,9 @@ use crate::waits::Waits;
 use importer::BlockImporter;
 use verifier::BlockVerifier;
 
+/// Why a request ends at the shutdown, in the words of the engine
+pub(crate) const STOPPING: &str = "the service stops";
+
 /// The store with its chain, and the waiters for its blocks
 pub(crate) struct Chain {
     pub(crate) metrics: Metrics,

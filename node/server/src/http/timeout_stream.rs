@@ -4,9 +4,11 @@
 //! that the client does not read; both end the connection. A timer exists only while the socket is
 //! pending.
 
+use alloc::sync::Arc;
 use core::future::Future as _;
 use core::net::IpAddr;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::io;
@@ -48,11 +50,13 @@ pub(super) struct TimeoutStream<S> {
     received: usize,
     read_timer: Option<Pin<Box<Sleep>>>,
     write_timer: Option<Pin<Box<Sleep>>>,
+    /// Number of writes of all connections of the server
+    writes: Arc<AtomicUsize>,
 }
 
 impl<S> TimeoutStream<S> {
-    /// A socket of this client
-    pub(super) fn new(stream: S, turns: Turns, client: IpAddr) -> Self {
+    /// A socket of this client, whose writes are counted
+    pub(super) fn new(stream: S, turns: Turns, client: IpAddr, writes: Arc<AtomicUsize>) -> Self {
         Self {
             stream,
             client,
@@ -64,6 +68,7 @@ impl<S> TimeoutStream<S> {
             received: 0,
             read_timer: None,
             write_timer: None,
+            writes,
         }
     }
 
@@ -165,6 +170,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let poll = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.writes.fetch_add(poll.is_ready().into(), Ordering::Relaxed);
         this.check_write(context, poll)
     }
 
@@ -175,6 +181,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let poll = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        this.writes.fetch_add(poll.is_ready().into(), Ordering::Relaxed);
         this.check_write(context, poll)
     }
 
@@ -197,10 +204,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::sync::Arc;
     use core::cell::Cell;
     use core::net::Ipv4Addr;
-    use core::sync::atomic::AtomicUsize;
     use core::sync::atomic::Ordering::SeqCst;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -216,7 +221,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        (TimeoutStream::new(server, Turns::new(), CLIENT), client)
+        (TimeoutStream::new(server, Turns::new(), CLIENT, Arc::default()), client)
     }
 
     // The clock is paused, and advances to the next timer when all tasks are idle.
@@ -242,7 +247,7 @@ mod tests {
     async fn a_flood_lets_other_tasks_run_after_each_burst() {
         let (server, mut client) = tokio::io::duplex(8 * READ_BURST);
         client.write_all(&[b'x'; 8 * READ_BURST]).await.unwrap();
-        let mut server = TimeoutStream::new(server, Turns::new(), CLIENT);
+        let mut server = TimeoutStream::new(server, Turns::new(), CLIENT, Arc::default());
         let rounds = Cell::new(0);
         // Both run by turns on one thread; the reader is always ready.
         let count = async {
@@ -267,8 +272,8 @@ mod tests {
         for _ in 0..100 {
             let (server, client) = tokio::io::duplex(1);
             drop(client);
-            let (mut server, ended) =
-                (TimeoutStream::new(server, turns.clone(), CLIENT), Arc::clone(&ended));
+            let mut server = TimeoutStream::new(server, turns.clone(), CLIENT, Arc::default());
+            let ended = Arc::clone(&ended);
             tokio::spawn(async move {
                 assert_eq!(server.read(&mut [0; 1]).await.unwrap(), 0);
                 ended.fetch_add(1, SeqCst);
@@ -293,5 +298,7 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let writes = server.writes.load(SeqCst);
+        assert!(writes > 0 && writes < 100, "{writes} writes, none that was pending");
     }
 }

@@ -15,6 +15,7 @@ use milepost::rpc::{RequestId, RpcError};
 use super::Upstreams;
 use super::call::Call;
 use super::pool::{Envelope, MAX_RESPONSE};
+use crate::chain::STOPPING;
 use crate::locks::lock;
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
 use crate::queries::{ParsedRequest, Queries};
@@ -64,7 +65,7 @@ pub(super) async fn respond(
         let call = call?;
         let id = call.id.clone();
         let answer = upstreams.answer(queries, call, options).await;
-        Some((answer.retry_after, value(answer.body, &id, kept).await))
+        Some((answer.retry_after, value(queries, answer.body, &id, kept).await))
     });
     let answers: Vec<_> = answers.buffered(CONCURRENCY).collect().await;
     let mut retry_after: Option<Duration> = None;
@@ -80,6 +81,7 @@ pub(super) async fn respond(
 
 /// The result or the error of an answer, within what the batch may keep
 async fn value(
+    queries: &Queries,
     body: AnswerBody,
     id: &RequestId,
     kept: &Mutex<ResponseBudget>,
@@ -110,7 +112,12 @@ async fn value(
         }
         AnswerBody::Upstream(body) => {
             let status = body.kind.http_status();
-            match body.into_whole(&mut count).await {
+            let whole = tokio::select! {
+                biased;
+                whole = body.into_whole(&mut count) => whole,
+                () = queries.chain.shutdown_signal() => Err(io::Error::other(STOPPING)),
+            };
+            match whole {
                 Ok(body) => {
                     Envelope::value(&body, id, status).map(|result| result.as_bytes().into())
                 }

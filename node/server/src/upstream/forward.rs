@@ -19,6 +19,7 @@ use super::methods::Route;
 use super::pool::{Envelope, Pool, ResponseRest, UpstreamError, UpstreamResponse, kind_of_status};
 use super::submission::Submissions;
 use super::{batch, history};
+use crate::chain::STOPPING;
 use crate::metrics::{MethodLabel, family, labelled};
 use crate::queries::ParsedRequest;
 use crate::queries::waiting::{self, Answer, AnswerBody, Rest, UpstreamBody, WaitOptions};
@@ -91,13 +92,13 @@ impl Upstreams {
         options: WaitOptions<'_>,
     ) -> Answer {
         match call.route {
-            Route::Forward => self.forward(call, options.context).await,
+            Route::Forward => self.forward(queries, call, options.context).await,
             Route::Submit(submit) => self.submit(queries, call, submit, options).await,
         }
     }
 
     /// Passes a call on, and its response back
-    async fn forward(&self, call: Call, context: &RequestContext) -> Answer {
+    async fn forward(&self, queries: &Queries, call: Call, context: &RequestContext) -> Answer {
         let request = call.request();
         let Call { id, permit: _counted, .. } = call;
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
@@ -105,7 +106,14 @@ impl Upstreams {
             let retry_after = Some(Duration::from_secs(1));
             return unavailable(&id, UpstreamError::not_asked(detail, retry_after), None);
         };
-        let exchange = match self.pool.exchange(&request, &id, context).await {
+        let exchange = tokio::select! {
+            biased;
+            exchange = self.pool.exchange(&request, &id, context) => exchange,
+            () = queries.chain.shutdown_signal() => {
+                Err(UpstreamError::not_asked(STOPPING.to_owned(), None))
+            }
+        };
+        let exchange = match exchange {
             Ok(exchange) => exchange,
             Err(error) => return unavailable(&id, error, None),
         };

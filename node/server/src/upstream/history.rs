@@ -105,25 +105,30 @@ pub(super) async fn respond(
 ) -> Answer {
     let is_pending = matches!(state, RequestState::Pending(_));
     let complete = waiting::complete(queries, lookup.label, state, options);
-    let lookup = look_up(upstreams, lookup, options.context);
-    tokio::pin!(lookup, complete);
+    let found = look_up(upstreams, &lookup, options.context);
+    tokio::pin!(found, complete);
     tokio::select! {
         biased;
         answer = &mut complete, if is_pending => answer,
-        found = &mut lookup => match found {
+        found = &mut found => match found {
             Some(answer) => answer,
             None => complete.await,
         },
+        // A wait ends by itself.
+        () = queries.chain.shutdown_signal(), if !is_pending => {
+            let error = RpcError::Stopping { hash: lookup.requested.hash };
+            Answer::error(lookup.label, &lookup.id, error)
+        }
     }
 }
 
 /// What an upstream has of the transaction of a request, if it is final there
 async fn look_up(
     upstreams: &Upstreams,
-    lookup: Lookup,
+    lookup: &Lookup,
     context: &RequestContext,
 ) -> Option<Answer> {
-    let found = final_result(upstreams, &lookup, context).await;
+    let found = final_result(upstreams, lookup, context).await;
     let [found_count, unknown_count] = &upstreams.history_lookups;
     if found.is_some() { found_count } else { unknown_count }.inc();
     let result = found?;

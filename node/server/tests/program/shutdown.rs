@@ -3,7 +3,9 @@
 
 use serde_json::json;
 
+use crate::forward::forward;
 use crate::support::{Server, post, request};
+use crate::upstream::{Scripted, Upstream, error};
 
 #[test]
 #[cfg(unix)]
@@ -30,15 +32,55 @@ fn a_shutdown_answers_requests_that_were_sent_before_it() {
     assert_eq!(server.ended().code(), Some(0));
 }
 
+/// A transaction that is in no block
+#[cfg(unix)]
+const UNKNOWN: &str = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+
 /// A request that waits until the shutdown
 #[cfg(unix)]
 fn wait() -> String {
-    let params = json!({
-        "tx_hash": "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T",
-        "sender_account_id": "alice.near",
-        "wait_until": "INCLUDED",
+    post("/", &status("INCLUDED"))
+}
+
+#[cfg(unix)]
+fn status(wait_until: &str) -> String {
+    let params =
+        json!({ "tx_hash": UNKNOWN, "sender_account_id": "a.near", "wait_until": wait_until });
+    request("EXPERIMENTAL_tx_status", &params)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_shutdown_answers_requests_that_are_with_an_upstream() {
+    let upstream = Upstream::start(|call| match call["method"].as_str() {
+        Some("query" | "block" | "EXPERIMENTAL_tx_status") => Scripted::Silence,
+        _ => Scripted::Error(422, error("HANDLER_ERROR", "UNKNOWN_BLOCK", &json!(""))),
     });
-    post("/", &request("EXPERIMENTAL_tx_status", &params))
+    let args = ["--upstream-history", "--timeout", "1h", "--max-wait", "1h"];
+    let server = forward(&[&upstream.url()], &args);
+    let block = request("block", &json!({}));
+    let bodies = [request("query", &json!({})), format!("[{block},{block}]"), status("NONE")];
+    let mut clients = bodies.map(|body| {
+        let mut client = server.connect();
+        client.send(&post("/", &body));
+        client
+    });
+    server.until("all are with the upstream", || {
+        ["query", "block", "EXPERIMENTAL_tx_status"]
+            .iter()
+            .all(|method| !upstream.calls(method).is_empty())
+    });
+    server.signal("TERM");
+    let responses = clients.each_mut().map(|client| client.response());
+    for response in &responses {
+        assert!(response.text().contains("the service stops"), "{}", response.text());
+    }
+    let [forwarded, batch, lookup] = responses;
+    assert_eq!((forwarded.status, forwarded.header("retry-after")), (503, Some("1")));
+    assert_eq!(batch.json().as_array().map(Vec::len), Some(2));
+    assert_eq!((lookup.status, lookup.header("retry-after")), (503, Some("1")));
+    assert_eq!(lookup.header("x-milepost-transaction"), Some(UNKNOWN));
+    assert_eq!(server.ended().code(), Some(0));
 }
 
 #[test]
