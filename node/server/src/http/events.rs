@@ -85,7 +85,12 @@ fn is_last(event_id: &str, (_, change): &Change, wait_until: Milestone) -> bool 
         event_id.ends_with(REACHED) && milestone.is_some_and(has_reached)
     };
     match change {
-        WatchChange::State(state) => event_id.ends_with(REACHED) && has_reached(state.milestone),
+        // A server that is a block behind has a lower milestone of the same block.
+        WatchChange::State(state) => {
+            let place = |block: LastSeen| (block.height, block.hash);
+            let is_same = LastSeen::of_id(event_id).map(place) == state.block().map(place);
+            event_id.ends_with(REACHED) && has_reached(state.milestone) || is_same && was_reached()
+        }
         WatchChange::Forgotten => event_id.ends_with(FORGOTTEN) || was_reached(),
         WatchChange::Behind => event_id.ends_with(TIMEOUT) || was_reached(),
         WatchChange::UnIncluded | WatchChange::Failed(_) => false,

@@ -185,6 +185,35 @@ async fn what_retention_forgot_is_answered_from_the_archive() {
 }
 
 #[tokio::test]
+async fn a_client_with_the_last_event_gets_no_other_from_a_server_that_is_behind() {
+    let (messages, hash, index) = blocks();
+    let ahead = queries();
+    import(&ahead, &messages[..=index]);
+    let mut states = vec![];
+    for message in &messages[index + 1..] {
+        import(&ahead, core::slice::from_ref(message));
+        states.push(ahead.full_status(CLIENT, hash).await.unwrap().0);
+    }
+    let reached = states.iter().position(|state| state.milestone == Milestone::Final).unwrap();
+    let (id, milestone) =
+        (format!("{}-reached", states[reached].id), states[reached - 1].milestone);
+    assert!(milestone != Milestone::Final && milestone.satisfies(Milestone::IncludedFinal));
+    let behind = queries();
+    import(&behind, &messages[..index + 1 + reached]);
+    let (address, path) = (start(&behind).await, format!("/tx/{hash}/events"));
+    assert_eq!(get_http1(&address, &path, Some(&id)).await.status(), 204);
+    // Its block was taken away, or it is not the last event of this stream.
+    let block = states[reached].block().unwrap().hash.unwrap().to_string();
+    let moved = id.replace(&block, &CryptoHash::digest(b"another block").to_string());
+    for (id, expected) in
+        [(moved, "un-included"), (id.replace("FINAL", "EXECUTED_OPTIMISTIC"), "status")]
+    {
+        let mut events = Events::new(get_http1(&address, &path, Some(&id)).await);
+        assert_eq!(events.next().await.unwrap().name, expected, "{id}");
+    }
+}
+
+#[tokio::test]
 async fn a_fork_at_the_height_of_the_last_event_takes_its_block_away() {
     let (messages, hash, index) = blocks();
     let queries = queries();
