@@ -158,7 +158,7 @@ async fn final_result(
             Ok(Envelope { error, .. }) => {
                 let reply = SubmissionResponse::of_error(error.map_or("null", RawValue::get));
                 let is_unknown = reply.text == "UNKNOWN_TRANSACTION";
-                if is_unknown || reply.meaning != Meaning::Ill {
+                if is_unknown || reply.meaning != Meaning::Failed {
                     // It does not have the transaction.
                     continue;
                 }

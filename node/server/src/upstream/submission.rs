@@ -287,7 +287,7 @@ impl Upstreams {
         });
         match reply.meaning {
             Meaning::Accepted => self.pool.note(index, Topic::Submission, None),
-            Meaning::Ill => {
+            Meaning::Failed => {
                 self.pool.note(
                     index,
                     Topic::Submission,

@@ -22,7 +22,7 @@ pub(super) enum Meaning {
     /// It takes no transaction of this shard, or no request at all, for a while
     Busy,
     /// It says nothing about the transaction
-    Ill,
+    Failed,
 }
 
 /// The grounds of a refusal, by the evidence that the blocks here may have
@@ -46,11 +46,11 @@ const MEANINGS: [(&str, &str, Meaning); 9] = [
     ("REQUEST_ROUTED", ANY, Meaning::Accepted),
     ("INVALID_TRANSACTION", "ShardCongested", Meaning::Busy),
     ("INVALID_TRANSACTION", "ShardStuck", Meaning::Busy),
-    ("INVALID_TRANSACTION", "StorageError", Meaning::Ill),
+    ("INVALID_TRANSACTION", "StorageError", Meaning::Failed),
     ("INVALID_TRANSACTION", "Expired", Meaning::Rejected(Grounds::BaseBlock)),
     ("INVALID_TRANSACTION", "InvalidNonce", Meaning::Rejected(Grounds::Nonce)),
     ("INVALID_TRANSACTION", ANY, Meaning::Rejected(Grounds::Other)),
-    (ANY, ANY, Meaning::Ill),
+    (ANY, ANY, Meaning::Failed),
 ];
 
 /// Maximum length of the names in the text of a reply, which an upstream chooses
@@ -98,7 +98,7 @@ impl SubmissionResponse {
         let cause = error.cause.name.as_str();
         let fits = |row: &str, name: &str| row == ANY || row == name;
         let row = MEANINGS.iter().find(|row| fits(row.0, cause) && fits(row.1, reason));
-        let meaning = row.map_or(Meaning::Ill, |row| row.2);
+        let meaning = row.map_or(Meaning::Failed, |row| row.2);
         let names = [cause, reason].map(|name| {
             let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '_';
             name.chars().filter(|char| is_plain(*char)).take(MAX_NAME).collect::<String>()
@@ -116,7 +116,7 @@ impl SubmissionResponse {
         let meaning = match failure.fault {
             UpstreamErrorKind::NotAsked => return None,
             UpstreamErrorKind::Limited => Meaning::Busy,
-            _ => Meaning::Ill,
+            _ => Meaning::Failed,
         };
         // The number of the upstream is said beside it.
         let text = failure.detail.split_once(": ").map_or("", |(_, text)| text).to_owned();
@@ -142,14 +142,14 @@ mod tests {
         for (error, meaning, text) in [
             (cause("TIMEOUT_ERROR"), Meaning::Accepted, "TIMEOUT_ERROR"),
             (cause("REQUEST_ROUTED"), Meaning::Accepted, "REQUEST_ROUTED"),
-            (cause("PARSE_ERROR"), Meaning::Ill, "PARSE_ERROR"),
-            (cause("METHOD_NOT_FOUND"), Meaning::Ill, "METHOD_NOT_FOUND"),
-            (cause("INTERNAL_ERROR"), Meaning::Ill, "INTERNAL_ERROR"),
-            (cause("DOES_NOT_TRACK_SHARD"), Meaning::Ill, "DOES_NOT_TRACK_SHARD"),
+            (cause("PARSE_ERROR"), Meaning::Failed, "PARSE_ERROR"),
+            (cause("METHOD_NOT_FOUND"), Meaning::Failed, "METHOD_NOT_FOUND"),
+            (cause("INTERNAL_ERROR"), Meaning::Failed, "INTERNAL_ERROR"),
+            (cause("DOES_NOT_TRACK_SHARD"), Meaning::Failed, "DOES_NOT_TRACK_SHARD"),
             (cause("INVALID_TRANSACTION"), refused, "INVALID_TRANSACTION"),
-            ("7".to_owned(), Meaning::Ill, "an error without a cause"),
-            (json!({ "message": "x" }).to_string(), Meaning::Ill, "an error without a cause"),
-            (cause("A \u{1b}[1m\nB"), Meaning::Ill, "A1mB"),
+            ("7".to_owned(), Meaning::Failed, "an error without a cause"),
+            (json!({ "message": "x" }).to_string(), Meaning::Failed, "an error without a cause"),
+            (cause("A \u{1b}[1m\nB"), Meaning::Failed, "A1mB"),
         ] {
             let reply = SubmissionResponse::of_error(&error);
             assert_eq!((reply.meaning, reply.text.as_str()), (meaning, text), "{error}");
@@ -158,7 +158,7 @@ mod tests {
         for (reason, meaning, name) in [
             (json!({ "ShardCongested": { "shard_id": 0 } }), Meaning::Busy, "ShardCongested"),
             (json!({ "ShardStuck": { "missed_chunks": 9 } }), Meaning::Busy, "ShardStuck"),
-            (json!({ "StorageError": "a disk" }), Meaning::Ill, "StorageError"),
+            (json!({ "StorageError": "a disk" }), Meaning::Failed, "StorageError"),
             (json!("Expired"), Meaning::Rejected(Grounds::BaseBlock), "Expired"),
             (json!({ "InvalidNonce": {} }), Meaning::Rejected(Grounds::Nonce), "InvalidNonce"),
             (json!({ "NotEnoughBalance": {} }), refused, "NotEnoughBalance"),
@@ -186,7 +186,7 @@ mod tests {
             UpstreamErrorKind::Silence,
             UpstreamErrorKind::Malformed,
         ] {
-            assert_eq!(of(fault).unwrap().meaning, Meaning::Ill, "{fault:?}");
+            assert_eq!(of(fault).unwrap().meaning, Meaning::Failed, "{fault:?}");
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
                 Meaning::Accepted => "accepted",
                 Meaning::Rejected(_) => "refused",
                 Meaning::Busy => "busy",
-                Meaning::Ill => "ill",
+                Meaning::Failed => "failed",
             };
             let row = table.lines().find(|line| line.contains(&format!("| {word}"))).unwrap();
             for name in [cause, reason].into_iter().filter(|name| *name != ANY) {

@@ -82,7 +82,7 @@ impl SubmissionResponses {
         let is_kept = match (known, new) {
             (_, None) => true,
             (Some(Meaning::Accepted), _) => new != Some(Meaning::Accepted),
-            (Some(Meaning::Rejected(_)), _) => new == Some(Meaning::Ill),
+            (Some(Meaning::Rejected(_)), _) => new == Some(Meaning::Failed),
             _ => false,
         };
         if !is_kept {

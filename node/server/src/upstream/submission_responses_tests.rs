@@ -78,9 +78,9 @@ fn behaviour(rng: &mut Rng, truth: Truth, is_liar: bool) -> Behaviour {
     let mut first = VecDeque::new();
     let then = match (is_liar, truth) {
         (true, Ok(())) => Meaning::Rejected(refusal(rng)),
-        (true, Err(_)) => *rng.pick(&[Meaning::Accepted, Meaning::Busy, Meaning::Ill]),
-        // One that is ill or busy for good is honest as well.
-        (false, _) if rng.one_in(6) => *rng.pick(&[Meaning::Busy, Meaning::Ill]),
+        (true, Err(_)) => *rng.pick(&[Meaning::Accepted, Meaning::Busy, Meaning::Failed]),
+        // One that fails or is busy for good is honest as well.
+        (false, _) if rng.one_in(6) => *rng.pick(&[Meaning::Busy, Meaning::Failed]),
         (false, _) => honest,
     };
     let count = if is_liar { 0 } else { rng.below(6) };
@@ -90,10 +90,10 @@ fn behaviour(rng: &mut Rng, truth: Truth, is_liar: bool) -> Behaviour {
             1 => Some(Meaning::Busy),
             // It is behind.
             2 => Some(Meaning::Rejected(Grounds::BaseBlock)),
-            _ => Some(Meaning::Ill),
+            _ => Some(Meaning::Failed),
         };
         // Silence ends after ten seconds.
-        let is_slow = meaning == Some(Meaning::Ill) && rng.one_in(4);
+        let is_slow = meaning == Some(Meaning::Failed) && rng.one_in(4);
         first.push_back((meaning, if is_slow { Duration::from_secs(10) } else { latency }));
     }
     let forgets = is_liar || rng.one_in(4);
@@ -116,7 +116,7 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
     }
     // A refusal stands until the upstream says something else about the transaction.
     let meaning_of = |index: usize| {
-        let is_about = |meaning: &Meaning| *meaning != Meaning::Ill;
+        let is_about = |meaning: &Meaning| *meaning != Meaning::Failed;
         let last = said(index).next_back()?.1;
         let last_about = said(index).map(|it| it.1).rfind(is_about);
         Some(match last_about {
@@ -137,10 +137,10 @@ fn expected(came: &[Vec<Came>], now: Duration, own: OwnChain) -> Option<usize> {
     // The first of the replies that said the same since.
     let first = |index: usize| {
         let is_same =
-            |meaning: Meaning| Some(meaning) == meaning_of(index) || meaning == Meaning::Ill;
+            |meaning: Meaning| Some(meaning) == meaning_of(index) || meaning == Meaning::Failed;
         let all: Vec<_> = said(index).collect();
         let start = all.iter().rposition(|(_, meaning)| !is_same(*meaning)).map_or(0, |it| it + 1);
-        let mut same = all[start..].iter().filter(|(_, meaning)| *meaning != Meaning::Ill);
+        let mut same = all[start..].iter().filter(|(_, meaning)| *meaning != Meaning::Failed);
         same.next().map(|(came, _)| (came.at, came.head)).expect("it refuses")
     };
     let (at, head) = refusing.iter().map(|it| first(*it)).min()?;
@@ -180,7 +180,7 @@ fn run(seed: u64) -> Vec<&'static str> {
     let mut upstreams: Vec<Behaviour> =
         (0..count).map(|index| behaviour(rng, truth, liar == Some(index))).collect();
     // A healthy one accepts a valid transaction within the time that a first refusal waits.
-    let is_well = truth.is_ok()
+    let works = truth.is_ok()
         && upstreams.iter().any(|it| it.first.is_empty() && it.then == Meaning::Accepted);
     let deadline = Duration::from_secs(rng.between(5, 60));
     // The feed is behind by this much; the base block of an expired transaction is never recent.
@@ -248,7 +248,7 @@ fn run(seed: u64) -> Vec<&'static str> {
         (0..count).filter(|it| refused(*it)).count(),
     );
     assert!(end != End::Rejected || accepted == 0, "seed {seed}: accepted, and refused");
-    assert!(!is_well || end != End::Rejected, "seed {seed}: a liar had the last word");
+    assert!(!works || end != End::Rejected, "seed {seed}: a liar had the last word");
     let text = replies.to_string();
     let parts: Vec<&str> = text.split("; ").collect();
     assert_eq!(parts.len(), count, "seed {seed}: {text}");
@@ -314,7 +314,7 @@ fn each_sentence_of_the_page_holds() {
     const NONCE: Option<Meaning> = Some(Meaning::Rejected(Grounds::Nonce));
     const ACCEPTED: Option<Meaning> = Some(Meaning::Accepted);
     const BUSY: Option<Meaning> = Some(Meaning::Busy);
-    const ILL: Option<Meaning> = Some(Meaning::Ill);
+    const FAILED: Option<Meaning> = Some(Meaning::Failed);
     let own = OwnChain { head: 100, has_recent_base: false };
     let known = OwnChain { has_recent_base: true, ..own };
     let later = OwnChain { head: 103, ..own };
@@ -322,12 +322,12 @@ fn each_sentence_of_the_page_holds() {
     for (replies, from, own) in [
         (&[OTHER][..], Some(at(0)), own),
         (&[OTHER, OTHER], Some(at(0)), own),
-        (&[OTHER, ILL], Some(at(5)), own),
-        (&[ILL, OTHER, None], Some(at(5)), own),
+        (&[OTHER, FAILED], Some(at(5)), own),
+        (&[FAILED, OTHER, None], Some(at(5)), own),
         (&[OTHER, ACCEPTED], None, own),
         (&[OTHER, OTHER, BUSY], None, own),
         (&[BUSY], None, own),
-        (&[ILL, None], None, own),
+        (&[FAILED, None], None, own),
         (&[NONCE], Some(at(5)), own),
         (&[NONCE, OTHER], Some(at(0)), later),
         (&[NONCE, None], Some(at(5)), later),

@@ -465,13 +465,14 @@ fn a_configuration_that_no_upstream_has_is_logged_once_for_an_epoch() {
 }
 
 #[test]
-fn configurations_come_from_any_upstream_that_is_well() {
+fn configurations_come_from_any_upstream_that_works() {
     let messages = chain(21, 40);
     let feed = serve_feed(&messages, Faults::default());
     let genesis = Settings::demo(0).genesis_height;
-    let ill = Upstream::start(|_| Scripted::Error(500, error("INTERNAL_ERROR", "", &json!(""))));
-    let is_well = Arc::new(AtomicBool::new(false));
-    let switch = Arc::clone(&is_well);
+    let failing =
+        Upstream::start(|_| Scripted::Error(500, error("INTERNAL_ERROR", "", &json!(""))));
+    let works = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&works);
     let other = Upstream::start(move |call| {
         let version = match call["params"]["sync_checkpoint"].as_str() {
             _ if !switch.load(SeqCst) => {
@@ -487,9 +488,9 @@ fn configurations_come_from_any_upstream_that_is_well() {
     let store = directory.path().join("one.milepost");
     // Above the genesis.
     let from = canonical(&messages).nth(5).unwrap().height;
-    let (first, ill, other_url) = (from.to_string(), ill.url(), other.url());
+    let (first, failing, other_url) = (from.to_string(), failing.url(), other.url());
     let args = ["--store", text(&store), "--from", &first, "--max-age", "1h"];
-    let args = [&args[..], &["--upstream", &ill, "--upstream", &other_url]].concat();
+    let args = [&args[..], &["--upstream", &failing, "--upstream", &other_url]].concat();
     let server = follow(&feed, &args);
     let since = |server: &Server| server.get("/status").json()["config_missing_since"].clone();
     let at_genesis = |server: &Server| {
@@ -504,7 +505,7 @@ fn configurations_come_from_any_upstream_that_is_well() {
         (&status["protocol_version"], &status["latest_protocol_version"]),
         (&json!(null), &json!(87))
     );
-    is_well.store(true, SeqCst);
+    works.store(true, SeqCst);
     server.until("the second upstream has it", || since(&server).is_null());
     let head = json!({ "finality": "optimistic" });
     let at_head = server.post("/", &request("EXPERIMENTAL_protocol_config", &head)).json();
@@ -527,7 +528,7 @@ fn configurations_come_from_any_upstream_that_is_well() {
         (&info["protocol_version"], &info["latest_protocol_version"]),
         (&json!(85), &json!(87))
     );
-    is_well.store(false, SeqCst);
+    works.store(false, SeqCst);
     let server = follow(&feed, &args);
     assert_eq!(version(&server), 80, "it is kept");
 }

@@ -463,7 +463,8 @@ fn a_time_out_has_the_reply_of_each_upstream() {
     let hash = transaction().hash.to_string();
     let routed = error("HANDLER_ERROR", "REQUEST_ROUTED", &json!("Transaction was routed"));
     let timeout = error("HANDLER_ERROR", "TIMEOUT_ERROR", &json!("Timeout"));
-    let ill = [(Scripted::Raw(http(502, "", 0, "")), "HTTP 502"), (Scripted::Silence, "no answer")];
+    let faulty =
+        [(Scripted::Raw(http(502, "", 0, "")), "HTTP 502"), (Scripted::Silence, "no answer")];
     let accepted = [
         (Scripted::Error(200, routed), "REQUEST_ROUTED"),
         (Scripted::Error(408, timeout), "TIMEOUT_ERROR"),
@@ -472,7 +473,7 @@ fn a_time_out_has_the_reply_of_each_upstream() {
     // With an acceptance, because refusals alone end the wait.
     let failures = failures();
     let failing = failures.chunks(2).map(|two| [two, &accepted[2..]].concat());
-    for replies in [ill.to_vec(), accepted.to_vec()].into_iter().chain(failing) {
+    for replies in [faulty.to_vec(), accepted.to_vec()].into_iter().chain(failing) {
         let (replies, said): (Vec<Scripted>, Vec<&str>) = replies.into_iter().unzip();
         let upstreams: Vec<Upstream> = replies.into_iter().map(always).collect();
         let chain = Chain::new();
