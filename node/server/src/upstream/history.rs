@@ -136,8 +136,7 @@ async fn look_up(
     Some(Answer::new(lookup.label, ResponseBody::Contiguous(response)))
 }
 
-/// The result of the first upstream that responds and whose result counts, if the transaction is
-/// final there
+/// The result of the first upstream where the transaction is final
 async fn final_result(
     upstreams: &Upstreams,
     lookup: &Lookup,
@@ -169,7 +168,9 @@ async fn final_result(
         match checked {
             Ok(result) => {
                 pool.note(index, Topic::History, None);
-                return result;
+                if result.is_some() {
+                    return result;
+                }
             }
             Err((kind, detail)) => pool.note(index, Topic::History, Some((kind, &detail))),
         }

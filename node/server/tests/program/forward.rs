@@ -572,6 +572,10 @@ fn an_old_transaction_is_asked_of_the_next_upstream_after_an_error() {
     let internal = failing(500, "INTERNAL_ERROR", "INTERNAL_ERROR");
     let without = failing(400, "REQUEST_VALIDATION_ERROR", "METHOD_NOT_FOUND");
     let pruned = failing(200, "HANDLER_ERROR", "UNKNOWN_TRANSACTION");
+    // It does not track the shard.
+    let untracked = Upstream::start(|_| {
+        Scripted::Result(json!({ "final_execution_status": "NONE", "status": "Unknown" }))
+    });
     let archival = Upstream::start(move |_| Scripted::Result(result.clone()));
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
@@ -587,7 +591,7 @@ fn an_old_transaction_is_asked_of_the_next_upstream_after_an_error() {
     };
     let params = json!({ "tx_hash": old, "sender_account_id": "any.near", "wait_until": "NONE" });
     let call = request("EXPERIMENTAL_tx_status", &params);
-    let server = start(&[&internal, &without, &pruned, &archival]);
+    let server = start(&[&internal, &without, &pruned, &untracked, &archival]);
     for _ in 0..2 {
         assert_eq!(server.post("/", &call).json()["result"], *result);
     }
