@@ -227,7 +227,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes in a message; returns what to send at once, or what to close with
+    /// Handles a message; returns what to send at once, or what to close with
     fn received(
         &mut self,
         message: Result<Message, Error>,

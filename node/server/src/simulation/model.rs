@@ -160,7 +160,7 @@ impl Model {
         Self { first_rows, blocks, engine, settings, max_wait, rows, states, jumps, nonces }
     }
 
-    /// Takes in a block that was committed
+    /// Adds a block that was committed
     pub(super) fn commit(&mut self, message: &[u8], at: Instant) -> Result<(), String> {
         let imported = self.engine.import_block(message, &self.settings, &mut self.rows);
         let summary = imported.map_err(|error| format!("the model refuses a block: {error}"))?;

@@ -56,7 +56,7 @@ impl CircuitBreaker {
         lock(&self.0).open.is_some()
     }
 
-    /// Takes in that the upstream responded
+    /// Notes that the upstream responded
     pub(super) fn succeeded(&self, admission: Admission) {
         let mut state = lock(&self.0);
         if admission == state.current {
@@ -67,7 +67,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Takes in that the upstream failed, and the pause that it asks for
+    /// Notes that the upstream failed, and the pause that it asks for
     pub(super) fn failed(&self, admission: Admission, retry_after: Option<Duration>) {
         let mut state = lock(&self.0);
         let (is_current, now) = (admission == state.current, Instant::now());

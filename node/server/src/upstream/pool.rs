@@ -300,7 +300,7 @@ impl Pool {
         }
     }
 
-    /// Takes in what came of a request: the HTTP status of a response, or why there is none
+    /// Notes the end of a request: the HTTP status of a response, or why there is none
     fn ended(&self, index: usize, admission: Admission, end: Result<u16, &UpstreamError>) {
         let Some(node) = self.nodes.get(index) else { return };
         let (result, fault) = match end {
