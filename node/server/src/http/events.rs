@@ -15,7 +15,7 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use milepost::endpoint::{WatchChange, WatchTarget};
 use milepost::primitives::{BlockHeight, CryptoHash};
@@ -26,11 +26,11 @@ use super::event_source::{
     END, Event, EventOptions, EventSource, FORGOTTEN, Next, REACHED, TIMEOUT, state_id,
 };
 use super::query_string::QueryString;
-use super::response::{HttpResponse, empty, failed, json_value, query_failed, rejected};
+use super::response::{HttpResponse, empty, query_failed, rejected, unavailable};
 use super::response_body::HttpBody;
 use super::transaction;
 use crate::queries::Queries;
-use crate::waits::{Change, TooManyWatches};
+use crate::waits::Change;
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -62,7 +62,7 @@ pub(super) async fn of_one(
     let target = WatchTarget { hash, last_id, min_height };
     let mut source = match EventSource::new(queries, client, &[target], options) {
         Ok(source) => source,
-        Err(error) => return refused(error),
+        Err(error) => return unavailable(error),
     };
     // The first change decides the HTTP status.
     match source.first().await {
@@ -138,7 +138,7 @@ pub(super) fn of_many(
     let targets: Vec<_> = targets.collect();
     match EventSource::new(queries, client, &targets, options) {
         Ok(source) => EventStream::new(source).respond(),
-        Err(error) => refused(error),
+        Err(error) => unavailable(error),
     }
 }
 
@@ -155,12 +155,6 @@ fn parse_options(
 ) -> Result<EventOptions, String> {
     EventOptions::parse(query.get("wait_until"), query.get("include"), is_many, max_wait)
         .map_err(|error| error.to_string())
-}
-
-fn refused(error: TooManyWatches) -> HttpResponse {
-    let mut response = json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(error));
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
 }
 
 /// The body of a stream

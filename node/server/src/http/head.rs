@@ -11,7 +11,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use milepost::primitives::BlockHeight;
 use tokio::time;
 
-use crate::chain::Chain;
+use crate::chain::{Chain, STOPPING};
 
 /// The height of the head, in responses
 pub(crate) const HEAD: HeaderName = HeaderName::from_static("x-milepost-head");
@@ -31,7 +31,7 @@ pub(super) fn min_height(headers: &HeaderMap) -> Result<Option<BlockHeight>, Str
 ///
 /// # Errors
 ///
-/// What the head is, once the time is over or the service stops.
+/// What the head is, once the time is over, or that the service stops.
 pub(super) async fn reach(chain: &Chain, min_height: Option<BlockHeight>) -> Result<(), String> {
     let Some(min_height) = min_height else { return Ok(()) };
     // Without a timer in the case that is common.
@@ -39,14 +39,12 @@ pub(super) async fn reach(chain: &Chain, min_height: Option<BlockHeight>) -> Res
         return Ok(());
     }
     let mut head = chain.head();
-    let is_reached = tokio::select! {
+    let reached = tokio::select! {
         // The sender lives as long as the service.
-        reached = time::timeout(MAX_WAIT, head.wait_for(|head| *head >= min_height)) => {
-            reached.is_ok()
-        }
-        () = chain.shutdown_signal() => false,
+        reached = time::timeout(MAX_WAIT, head.wait_for(|head| *head >= min_height)) => reached,
+        () = chain.shutdown_signal() => return Err(STOPPING.to_owned()),
     };
-    if is_reached {
+    if reached.is_ok() {
         return Ok(());
     }
     let head = chain.head_height();
@@ -95,7 +93,7 @@ mod tests {
         assert_eq!((reached, start.elapsed()), (Ok(()), MAX_WAIT + Duration::from_millis(500)));
         assert_eq!(reach(&chain, Some(6)).await, Ok(()));
         chain.shutdown();
-        assert!(reach(&chain, Some(8)).await.is_err());
+        assert_eq!(reach(&chain, Some(8)).await, Err(STOPPING.to_owned()));
         assert_eq!(start.elapsed(), MAX_WAIT + Duration::from_millis(500));
     }
 }

@@ -154,6 +154,21 @@ async fn a_stream_ends_when_its_client_closes_its_side() {
 }
 
 #[tokio::test]
+async fn a_request_that_waits_for_a_head_is_told_that_the_service_stops() {
+    let queries = queries();
+    let address = start(&queries).await;
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    let text = "GET /tx/recent HTTP/1.1\r\nhost: x\r\nx-milepost-min-height: 9\r\n\r\n";
+    stream.write_all(text.as_bytes()).await.unwrap();
+    until(|| queries.chain.metrics.connections.get() == 1).await;
+    queries.chain.shutdown();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 503 ") && response.contains("\r\nretry-after: 1\r\n"));
+    assert!(response.ends_with(r#"{"error":"the service stops","status":"failed"}"#), "{response}");
+}
+
+#[tokio::test]
 async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
     let queries = queries();
     let address = start(&queries).await;

@@ -20,7 +20,7 @@ use super::cors::Cors;
 use super::discovery::Documents;
 use super::query_string::QueryString;
 use super::response::{
-    HttpResponse, counted, empty, failed, json_bytes, json_value, query_failed, rejected,
+    HttpResponse, counted, empty, json_bytes, json_value, query_failed, rejected, unavailable,
     without_body,
 };
 use super::route::{self, Route};
@@ -28,6 +28,7 @@ use super::rpc::{self, RpcRequest, StatusMode};
 use super::{
     blocks, compression, entity_tag, events, feed, head, operators, transaction, websocket,
 };
+use crate::chain::STOPPING;
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
 use crate::metrics::MethodLabel;
 use crate::queries::Queries;
@@ -235,8 +236,7 @@ async fn reach(
         Ok(min_height) => *min_height,
         Err(text) => return Err(rejected(&context.queries, StatusCode::BAD_REQUEST, text)),
     };
-    let reached = head::reach(chain, min_height).await;
-    reached.map_err(|text| json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(text)))
+    head::reach(chain, min_height).await.map_err(unavailable)
 }
 
 /// Answers a request whose route has its verb
@@ -288,9 +288,7 @@ async fn feed_response(context: &HttpContext, path: &str, accepts_gzip: bool) ->
     let respond = feed::respond(served, &context.options.base_path, path, accepts_gzip);
     let response = tokio::select! {
         response = respond => response,
-        () = context.queries.chain.shutdown_signal() => {
-            Some(empty(StatusCode::SERVICE_UNAVAILABLE))
-        }
+        () = context.queries.chain.shutdown_signal() => Some(unavailable(STOPPING)),
     };
     response.unwrap_or_else(|| nothing_here(context))
 }

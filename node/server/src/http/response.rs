@@ -13,6 +13,9 @@ use crate::errors::QueryError;
 use crate::queries::Queries;
 use crate::request::{HttpError, MemoryBudget};
 
+/// When a retry may succeed if nothing else is known: another server answers, or this one again
+pub(super) const RETRY: Duration = Duration::from_secs(1);
+
 pub(super) type HttpResponse = Response<HttpBody>;
 
 /// The response to a query without a result
@@ -41,7 +44,17 @@ fn error_status(error: &QueryError) -> StatusCode {
 /// A rejection, which is counted
 pub(super) fn rejected(queries: &Queries, status: StatusCode, text: &str) -> HttpResponse {
     queries.chain.metrics.request_rejected(status.as_u16());
-    json_value(status, &failed(text))
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE => unavailable(text),
+        _ => json_value(status, &failed(text)),
+    }
+}
+
+/// The response to a request that may succeed when it is sent again
+pub(super) fn unavailable(error: impl Display) -> HttpResponse {
+    let mut response = json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(error));
+    response.headers_mut().insert(RETRY_AFTER, seconds(RETRY));
+    response
 }
 
 /// The response to HEAD: the head of the response to GET, including its length

@@ -25,7 +25,7 @@ use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::request_body;
 use super::respond::HttpContext;
-use super::response::{HttpResponse, counted, seconds};
+use super::response::{HttpResponse, RETRY, counted, seconds};
 use super::response_body::HttpBody;
 use super::{compression, head, prefer};
 use crate::queries::waiting::{self, Answer, AnswerBody, WaitOptions};
@@ -34,9 +34,6 @@ use crate::request::{HttpError, MemoryBudget, MemoryPermit, RequestBody, Request
 
 /// The transactions of a request that ended before their milestones were reached
 const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
-
-/// When a retry may succeed if nothing else is known: another server answers, or this one again
-const RETRY: Duration = Duration::from_secs(1);
 
 /// How response kinds map to HTTP status codes
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,7 +3,8 @@
 
 use serde_json::json;
 
-use crate::forward::forward;
+use crate::fixture;
+use crate::forward::{echo, forward};
 use crate::support::{Server, post, request};
 use crate::upstream::{Scripted, Upstream, error};
 
@@ -113,4 +114,15 @@ fn the_time_before_a_stop_ends() {
     let server = Server::with_blocks(&["--drain", "100ms"]);
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_shutdown_answers_clients_that_wait_for_a_block_of_the_feed() {
+    let server = forward(&[&echo().url()], &["--serve-feed", "64MiB"]);
+    let mut client = server.connect();
+    client.send(&format!("GET /v0/block_opt/{} HTTP/1.1\r\nhost: x\r\n\r\n", fixture::head() + 1));
+    server.signal("TERM");
+    let response = client.response();
+    assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
 }
