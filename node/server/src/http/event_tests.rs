@@ -479,3 +479,25 @@ async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     assert!(chunks[0].1.starts_with(b"retry: 1000\nid: NONE-0-"), "{:?}", chunks[0]);
     assert_eq!(chunks[1..], [(15, Bytes::from(":\n\n")), (30, Bytes::from(":\n\n"))]);
 }
+
+#[tokio::test]
+async fn segments_of_a_path_are_decoded_and_its_route_is_not() {
+    let (queries, hash) = finalized().await;
+    let address = start(&queries).await;
+    let hash = hash.to_string();
+    let encoded: String = hash.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    for (path, expected) in [
+        (format!("/tx/{encoded}"), 200),
+        (format!("/tx/{encoded}/events"), 200),
+        // A hash, and that of no receipt.
+        (format!("/receipt/{encoded}"), 404),
+        (format!("/blocks/{hash}%2C{encoded}"), 200),
+        (format!("/tx/{hash}%2fevents"), 400),
+        (format!("/tx/{hash}%zz"), 400),
+        (format!("/tx/{hash}%ff"), 400),
+        (format!("/%74x/{hash}"), 404),
+        ("/%6detrics".to_owned(), 404),
+    ] {
+        assert_eq!(get_http1(&address, &path, None).await.status(), expected, "{path}");
+    }
+}

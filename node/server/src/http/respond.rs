@@ -2,6 +2,7 @@
 //!
 //! The head is dropped once it is read, so that a request that waits does not keep it.
 
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::pin::Pin;
@@ -12,6 +13,7 @@ use hyper::header::{ALLOW, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, ORIG
 use hyper::{Method, Request, StatusCode, Version};
 use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
+use percent_encoding::percent_decode_str;
 use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
@@ -257,14 +259,16 @@ async fn respond_at(
         Route::Status => operators::status(context).await,
         Route::Metrics => operators::metrics(context).await,
         Route::Practice(name) => practice(context, name).await,
-        Route::Blocks(list) => blocks::heights(queries, client.network(), list, &query()).await,
+        Route::Blocks(list) => {
+            blocks::heights(queries, client.network(), &decoded(list), &query()).await
+        }
         Route::Events(hash) => {
             let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
             let (query, max_wait) = (query(), context.options.max_wait);
             match hash {
                 Some(hash) => {
-                    events::of_one(queries, client.network(), hash, &query, last_event_id, max_wait)
-                        .await
+                    let (client, hash) = (client.network(), decoded(hash));
+                    events::of_one(queries, client, &hash, &query, last_event_id, max_wait).await
                 }
                 None => events::of_many(queries, client.network(), &query, last_event_id, max_wait),
             }
@@ -274,12 +278,19 @@ async fn respond_at(
             Err(error) => query_failed(&error),
         },
         Route::Transaction(hash) => {
-            transaction::status(queries, client.network(), hash, &query()).await
+            transaction::status(queries, client.network(), &decoded(hash), &query()).await
         }
-        Route::Receipt(id) => transaction::of_receipt(queries, client.network(), id).await,
+        Route::Receipt(id) => {
+            transaction::of_receipt(queries, client.network(), &decoded(id)).await
+        }
         // Both are answered before, by their verbs.
         Route::WebSocket | Route::Method => nothing_here(context),
     }
+}
+
+/// A segment of a path, of which browsers encode what a library took for special, such as commas
+fn decoded(segment: &str) -> Cow<'_, str> {
+    percent_decode_str(segment).decode_utf8_lossy()
 }
 
 /// The response of the feed that is served
