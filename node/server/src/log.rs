@@ -126,10 +126,19 @@ fn describe_panic(payload: &dyn Any, location: Option<&Location<'_>>) -> String 
     }
 }
 
-/// Prints a line on standard output and flushes it; ignores a closed pipe
-pub(crate) fn print_line(line: impl core::fmt::Display) {
+/// Prints a line on standard output and flushes it
+///
+/// # Errors
+///
+/// It cannot be written, unless the reader has closed the pipe.
+pub(crate) fn print_line(line: impl core::fmt::Display) -> Result<(), String> {
     let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     if let Some(archive) = archive {
         archive.step(&chain).map_err(failed)?;
     }
-    print_line(summary);
+    print_line(summary)?;
     if summary.interrupted {
         info!("stopped before the last message");
     }
@@ -262,7 +262,8 @@ async fn run(args: ServeArgs) -> Result<(), Failure> {
         NewBlocks::None => Some(stored.to_string()),
         NewBlocks::Files | NewBlocks::Feed(_) => None,
     };
-    print_line(StartLines { address, base_path: &args.base_path, note, request });
+    // A server needs no reader of these lines.
+    let _ = print_line(StartLines { address, base_path: &args.base_path, note, request });
     let demo_index = practice.is_some().then(|| Arc::new(DemoIndex::default()));
     if let (Some(practice), Some(demo_index)) = (practice, &demo_index) {
         tokio::spawn(run_practice(Arc::clone(&chain), practice, Arc::clone(demo_index)));

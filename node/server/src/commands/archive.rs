@@ -72,11 +72,11 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
         ArchiveCommand::Init(args) => init(&args.archive)?,
         ArchiveCommand::Stats(args) => {
             let stats = stats::stats(&open(&args.archive)?);
-            print_line(format_args!("{:#}", stats.map_err(|error| at(&args.archive, error))?));
+            print_line(format_args!("{:#}", stats.map_err(|error| at(&args.archive, error))?))?;
         }
         ArchiveCommand::Check(args) => {
             let (text, found) = check::check(&args.archive)?;
-            print_line(text.trim_end());
+            print_line(text.trim_end())?;
             return Ok(ExitCode::from(u8::from(found > 0)));
         }
         ArchiveCommand::Backfill(args) => return backfill::backfill(args),
@@ -115,7 +115,7 @@ fn at(location: &ArchiveLocation, error: Error) -> String {
 
 fn init(location: &ArchiveLocation) -> Result<(), String> {
     archive::open(location, true).map_err(|error| at(location, error))?;
-    print_line(format_args!("{location}: ready"));
+    print_line(format_args!("{location}: ready"))?;
     Ok(())
 }
 
@@ -128,7 +128,7 @@ fn copy(from: &ArchiveLocation, to: &ArchiveLocation) -> Result<(), String> {
     let target = archive::open(to, true).map_err(|error| at(to, error))?;
     let rows = milepost::archive::copy(&source, &target, |_| {})
         .map_err(|error| format!("{from} to {to}: {error}"))?;
-    print_line(format_args!("{to}: {rows} rows copied"));
+    print_line(format_args!("{to}: {rows} rows copied"))?;
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn train(location: &ArchiveLocation, recompresses: bool) -> Result<(), String> {
     })
     .map_err(failed)?;
     let number = archive.train(SAMPLE_BYTES, bytes.div_ceil(SAMPLE_BYTES)).map_err(failed)?;
-    print_line(format_args!("{location}: dictionary {number} of {bytes} bytes of transactions"));
+    print_line(format_args!("{location}: dictionary {number} of {bytes} bytes of transactions"))?;
     if recompresses {
         for table in Table::ARCHIVE {
             let done = archive.recompress(table, Level::Thorough).map_err(failed)?;
@@ -152,7 +152,7 @@ fn train(location: &ArchiveLocation, recompresses: bool) -> Result<(), String> {
                 done.rows,
                 done.bytes_before,
                 done.bytes_after
-            ));
+            ))?;
         }
     }
     Ok(())

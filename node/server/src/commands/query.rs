@@ -90,12 +90,12 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     });
     let body = query(&args.target, "EXPERIMENTAL_tx_status", &params)?;
     if args.json {
-        print_line(String::from_utf8_lossy(&body));
+        print_line(String::from_utf8_lossy(&body))?;
     }
     let response = parse(&body)?;
     let (result, code) = result_and_code(&response)?;
     if let Some(result) = result.filter(|_| !args.json) {
-        print_line(receipt_tree::render(&args.hash.to_string(), result));
+        print_line(receipt_tree::render(&args.hash.to_string(), result))?;
     }
     Ok(code)
 }
@@ -107,7 +107,7 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<ExitCode, String> {
     let (result, code) = result_and_code(&response)?;
     if let Some(result) = result {
         // A parsed value always serializes.
-        print_line(serde_json::to_string_pretty(result).unwrap_or_default());
+        print_line(serde_json::to_string_pretty(result).unwrap_or_default())?;
     }
     Ok(code)
 }

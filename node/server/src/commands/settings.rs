@@ -142,9 +142,9 @@ pub(crate) fn check(
     let variables = line.origins.iter().filter(is_variable).count();
     if let Some(path) = file {
         let of_file = line.origins.len() - variables;
-        print_line(format_args!("{}: {of_file} settings, all valid", path.display()));
+        print_line(format_args!("{}: {of_file} settings, all valid", path.display()))?;
     }
-    print_line(format_args!("environment: {variables} settings, all valid"));
+    print_line(format_args!("environment: {variables} settings, all valid"))?;
     Ok(ExitCode::SUCCESS)
 }
 

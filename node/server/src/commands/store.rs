@@ -60,19 +60,19 @@ pub(crate) struct FileArgs {
 pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
     match command {
         StoreCommand::Info(args) => {
-            print_line(format_args!("{:#}", info(&args.file)?));
+            print_line(format_args!("{:#}", info(&args.file)?))?;
             Ok(ExitCode::SUCCESS)
         }
         StoreCommand::Check(args) => {
             let (text, found) = check::check(&args.file)?;
-            print_line(text.trim_end());
+            print_line(text.trim_end())?;
             Ok(ExitCode::from(u8::from(found > 0)))
         }
         StoreCommand::Compact(args) => compact(&args.file),
         StoreCommand::Backup { store, to } => {
             let rows = backup::backup(&store.file, to)?;
             let (to, bytes) = (to.display(), file_bytes(to)?);
-            print_line(format_args!("{to}: {rows} rows, {bytes} bytes"));
+            print_line(format_args!("{to}: {rows} rows, {bytes} bytes"))?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -142,7 +142,7 @@ fn compact(path: &Path) -> Result<ExitCode, String> {
     // The end of the file is cut off when it is closed.
     drop(storage);
     let after = file_bytes(path)?;
-    print_line(format_args!("{}: {before} bytes, now {after}", path.display()));
+    print_line(format_args!("{}: {before} bytes, now {after}", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

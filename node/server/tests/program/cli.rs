@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{errors, run};
+use crate::support::{command, errors, run};
 
 #[test]
 fn invalid_arguments_are_rejected() {
@@ -145,4 +145,16 @@ fn queries_to_an_unreachable_target_are_errors() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(errors(&output).starts_with("milepost: "), "{args:?}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_an_error_unless_the_reader_is_gone() {
+    let mut check = command(&["config", "check"]);
+    let output = check.stdout(fs::File::create("/dev/full").unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).starts_with("milepost: cannot print: "), "{}", errors(&output));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(check.stdout(writer).output().unwrap().status.code(), Some(0));
 }

@@ -100,7 +100,7 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     let before = WriterProgress::read_union(&archive).map_err(failed)?;
     fill_parts(args, parts(&before, heights.clone(), args.jobs), &archive)?;
     let after = WriterProgress::read_union(&archive).map_err(failed)?;
-    Ok(report(location, &after, heights.clone()))
+    report(location, &after, heights.clone())
 }
 
 /// Those of these heights that are in a part
@@ -124,8 +124,8 @@ pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
     done.heights = done.heights.iter().filter_map(|range| clamp(range, heights)).collect();
     let removed = repaired.remove_others(&done).map_err(failed)?;
     let replaced = repaired.replaced();
-    print_line(format_args!("{location}: {replaced} rows replaced, {removed} removed"));
-    Ok(report(location, &done, heights.clone()))
+    print_line(format_args!("{location}: {replaced} rows replaced, {removed} removed"))?;
+    report(location, &done, heights.clone())
 }
 
 /// Fills these parts, some at a time
@@ -298,7 +298,11 @@ impl PartExport {
 }
 
 /// Prints what is complete, and what is not
-fn report(location: &ArchiveLocation, progress: &WriterProgress, heights: Heights) -> ExitCode {
+fn report(
+    location: &ArchiveLocation,
+    progress: &WriterProgress,
+    heights: Heights,
+) -> Result<ExitCode, String> {
     let gaps = progress.gaps(heights.clone());
     let open: Vec<_> = progress.open.iter().filter(|open| heights.contains(&open.height)).collect();
     let (from, to) = heights.into_inner();
@@ -306,15 +310,15 @@ fn report(location: &ArchiveLocation, progress: &WriterProgress, heights: Height
         print_line(format_args!(
             "{location}: {from}-{to} complete, {} transactions open",
             open.len()
-        ));
+        ))?;
     } else {
         let open = open.len();
-        print_line(format_args!("{location}: {gaps} not complete, {open} transactions open"));
+        print_line(format_args!("{location}: {gaps} not complete, {open} transactions open"))?;
     }
     for open in &open {
-        print_line(format_args!("open: {} of height {}", open.hash, open.height));
+        print_line(format_args!("open: {} of height {}", open.hash, open.height))?;
     }
-    ExitCode::from(u8::from(!gaps.is_empty() || !open.is_empty()))
+    Ok(ExitCode::from(u8::from(!gaps.is_empty() || !open.is_empty())))
 }
 
 #[cfg(test)]
