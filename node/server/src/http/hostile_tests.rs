@@ -169,6 +169,28 @@ async fn a_request_that_waits_for_a_head_is_told_that_the_service_stops() {
 }
 
 #[tokio::test]
+async fn heads_that_another_server_would_read_otherwise_are_rejected() {
+    let queries = queries();
+    let address = start(&queries).await;
+    let chunked = "host: x\r\ncontent-type: application/json\r\ntransfer-encoding:";
+    for (head, status) in [
+        ("GET /health HTTP/1.1".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nhost: x\r\nhost: y".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nhost: x".to_owned(), 200),
+        ("GET /health HTTP/1.0".to_owned(), 200),
+        (format!("POST / HTTP/1.1\r\n{chunked} gzip, chunked"), 501),
+        (format!("POST / HTTP/1.1\r\n{chunked} Chunked"), 400),
+    ] {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let text = format!("{head}\r\nconnection: close\r\n\r\n0\r\n\r\n");
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert_eq!(response.get(9..12), Some(status.to_string().as_str()), "{head}: {response}");
+    }
+}
+
+#[tokio::test]
 async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
     let queries = queries();
     let address = start(&queries).await;

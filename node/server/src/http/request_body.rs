@@ -10,11 +10,12 @@ use core::task::Poll;
 use core::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue,
+    TRANSFER_ENCODING,
 };
+use hyper::{StatusCode, Version};
 use tokio::time;
 
 use crate::request::{HttpError, MemoryBudget, MemoryPermit, RequestBody};
@@ -25,6 +26,22 @@ pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const SEGMENT: usize = 8 << 10;
 /// Maximum time to discard the rest of a rejected body
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Checks what RFC 9112 asks of a head of HTTP/1.1, in sections 3.2 and 6.1
+pub(super) fn check_head(version: Version, headers: &HeaderMap) -> Result<(), HttpError> {
+    if version != Version::HTTP_11 {
+        return Ok(());
+    }
+    if headers.get_all(HOST).iter().count() != 1 {
+        return Err(HttpError::new(StatusCode::BAD_REQUEST, "expected exactly one `Host`"));
+    }
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if !headers.get_all(TRANSFER_ENCODING).iter().all(is_chunked) {
+        let message = "expected no `Transfer-Encoding` but chunked";
+        return Err(HttpError::new(StatusCode::NOT_IMPLEMENTED, message));
+    }
+    Ok(())
+}
 
 /// Checks that the headers of a request announce uncompressed JSON
 pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), HttpError> {

@@ -28,7 +28,8 @@ use super::response::{
 use super::route::{self, Route};
 use super::rpc::{self, RpcRequest, StatusMode};
 use super::{
-    blocks, compression, entity_tag, events, feed, head, operators, transaction, websocket,
+    blocks, compression, entity_tag, events, feed, head, operators, request_body, transaction,
+    websocket,
 };
 use crate::chain::STOPPING;
 use crate::feed::{DemoIndex, FeedStatus, ServedFeed};
@@ -100,7 +101,8 @@ pub(super) fn respond(
     span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
     // A connection of HTTP/1 has one request at a time, which is part of what it takes itself.
     let is_counted = request.version() == Version::HTTP_2;
-    let counted = is_counted.then(|| client.memory().request()).transpose();
+    let counted = request_body::check_head(request.version(), request.headers())
+        .and_then(|()| is_counted.then(|| client.memory().request()).transpose());
     let handler = handler(context, request, client, &request_context);
     let context = Arc::clone(context);
     let respond = async move {
@@ -110,7 +112,7 @@ pub(super) fn respond(
             }
             (Handler::Other(response), Ok(permit)) => (response.await, permit),
             (Handler::Rpc(_), Err(error)) => (rpc::rejected(&context, &error), None),
-            (Handler::Other(_), Err(error)) => (unaffordable(&context, &error), None),
+            (Handler::Other(_), Err(error)) => (refused(&context, &error), None),
         };
         if let Some(permit) = permit {
             response = response.map(|body| body.counted(permit));
@@ -153,7 +155,7 @@ fn handler(
         Ok(permit) => permit,
         Err(error) => {
             let context = Arc::clone(context);
-            return Handler::Other(Box::pin(async move { unaffordable(&context, &error) }));
+            return Handler::Other(Box::pin(async move { refused(&context, &error) }));
         }
     };
     let request = RequestHead {
@@ -209,7 +211,7 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
         },
     };
     let memory = request.client.memory();
-    response = counted(memory, response).unwrap_or_else(|error| unaffordable(context, &error));
+    response = counted(memory, response).unwrap_or_else(|error| refused(context, &error));
     let is_offered = compression::is_offered(&mut response);
     if !entity_tag::revalidate(&mut response, request.if_none_match.as_ref())
         && is_offered
@@ -332,8 +334,8 @@ fn with_slash(base_path: &BasePath, query: Option<&str>) -> HttpResponse {
     response
 }
 
-/// The response when the budget of memory is used up
-fn unaffordable(context: &HttpContext, error: &HttpError) -> HttpResponse {
+/// The response to a head that is rejected, or when the budget of memory is used up
+fn refused(context: &HttpContext, error: &HttpError) -> HttpResponse {
     rejected(&context.queries, error.status, &error.message)
 }
 
