@@ -394,6 +394,9 @@ async fn after_refusal(
             TransactionRef::Hash { hash, sender: None },
             Milestone::None,
         ),
+        () = queries.chain.shutdown_signal() => {
+            return Answer::error(MethodLabel::OTHER, &call.id, RpcError::Stopping { hash });
+        }
     };
     let state = match requests::evaluate_with_wait(queries, client, call).await {
         RequestState::Ready(response) => RequestState::Ready(ResponseBody::Contiguous(response)),

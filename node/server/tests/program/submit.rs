@@ -584,34 +584,61 @@ fn a_wait_and_its_sending_end_when_the_transaction_expires() {
     assert_eq!(server.metric("milepost_submissions_running"), Some(0));
 }
 
-#[test]
-fn a_refused_transaction_is_sent_again_and_waited_for() {
+/// A server at whose head a transaction was refused, an upstream that accepts it, what they follow,
+/// and the params that send it and wait for a milestone
+///
+/// With `is_released`, the transaction is executed once it is sent.
+fn after_a_refusal(
+    is_released: bool,
+) -> (Server, Upstream, (Chain, tempfile::TempDir), impl Fn(&str) -> Value) {
     let blocks = ["100", "101", "102", "103", "a104", "a105", "a106", "a107"];
     let blocks = blocks.map(|name| format!("double-{name}"));
     let (chain, configs) = vector_chain(&blocks.each_ref().map(|name| &name[..]), 4);
     let released = Arc::clone(&chain.released);
     let upstream = upstream(move || {
-        Chain::release(&released);
+        if is_released {
+            Chain::release(&released);
+        }
         Scripted::Result(Value::Null)
     });
-    let (feed, url, configs) = (chain.feed.url(), upstream.url(), fixture::text(configs.path()));
+    let (feed, url, directory) = (chain.feed.url(), upstream.url(), fixture::text(configs.path()));
     let follow = ["--follow", &feed, "--from", "100", "--max-age", "1h"];
     let forward = ["--forward", "--upstream", &url, "--timeout", "60s"];
-    let server = Server::start(&[&follow[..], &forward, &["--configs", configs]].concat());
+    let server = Server::start(&[&follow[..], &forward, &["--configs", directory]].concat());
     server.until_metric("milepost_head_height", 103);
     let request: Value = serde_json::from_slice(include_bytes!(
         "../../../../tests/vectors/requests/double-signed.json"
     ))
     .expect("JSON");
-    let params = |wait_until: &str| {
+    let params = move |wait_until: &str| {
         let bytes = &request["params"]["signed_tx_base64"];
         json!({ "signed_tx_base64": bytes, "wait_until": wait_until })
     };
-    let before = server.post("/", &self::request("EXPERIMENTAL_tx_status", &params("NONE"))).json();
+    (server, upstream, (chain, configs), params)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stop_ends_the_wait_for_a_transaction_that_was_refused() {
+    let (server, upstream, _chain, params) = after_a_refusal(false);
+    let mut waiting = server.connect();
+    waiting.send(&post("/", &request("send_tx", &params("EXECUTED_OPTIMISTIC"))));
+    server.until("the sending", || upstream.calls("send_tx").len() == 1);
+    server.signal("TERM");
+    let response = waiting.response();
+    assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
+    assert!(response.header("x-milepost-transaction").is_some(), "{}", response.text());
+    assert!(response.text().contains("the service stops"), "{}", response.text());
+}
+
+#[test]
+fn a_refused_transaction_is_sent_again_and_waited_for() {
+    let (server, upstream, _chain, params) = after_a_refusal(true);
+    let before = server.post("/", &request("EXPERIMENTAL_tx_status", &params("NONE"))).json();
     let refusal = &before["result"]["status"];
     assert!(refusal.pointer("/Failure/InvalidTxError/NotEnoughBalance").is_some(), "{refusal}");
 
-    let response = server.post("/", &self::request("send_tx", &params("EXECUTED_OPTIMISTIC")));
+    let response = server.post("/", &request("send_tx", &params("EXECUTED_OPTIMISTIC")));
     let result = &response.json()["result"];
     assert_eq!(result["transaction"]["hash"], before["result"]["transaction"]["hash"]);
     assert_eq!(result["status"], json!({ "SuccessValue": "" }));
