@@ -30,10 +30,8 @@ pub(super) enum UpstreamErrorKind {
     Connection,
     /// No response in time
     Silence,
-    /// A response that is no JSON-RPC, or that of another request
+    /// A response that is no JSON-RPC, that of another request, or above the limit
     Malformed,
-    /// A response above the limit
-    TooLarge,
     /// An error of JSON-RPC that says nothing about a transaction
     NoAnswer,
     /// A refusal of a transaction that the blocks here contradict

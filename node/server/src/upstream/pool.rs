@@ -78,13 +78,12 @@ pub(super) struct UpstreamResponse {
     pub(super) rest: Option<ResponseRest>,
 }
 
-/// What is left of a response; the request is counted once this breaks off or is dropped
+/// What is left of a response; the request counts once this ends or breaks off
 #[derive(Debug)]
 pub(super) struct ResponseRest {
     response: RpcResponse,
     /// Length of what was read, with the beginning
     length: usize,
-    is_broken: bool,
     pool: Pool,
     index: usize,
     admission: Admission,
@@ -194,25 +193,19 @@ impl ResponseRest {
                 self.length += chunk.len();
                 return Some(Ok(chunk));
             }
-            Ok(None) => return None,
+            Ok(None) => {
+                self.pool.ended(self.index, self.admission, Ok(self.status));
+                return None;
+            }
             Ok(Some(_)) => {
                 let detail = "the response of the upstream is too large".to_owned();
-                (UpstreamErrorKind::TooLarge, detail)
+                (UpstreamErrorKind::Malformed, detail)
             }
             Err(error) => (UpstreamErrorKind::Connection, error.detail),
         };
-        self.is_broken = true;
         let error = UpstreamError { fault, detail, retry_after: None };
         self.pool.ended(self.index, self.admission, Err(&error));
         Some(Err(io::Error::other(error.detail)))
-    }
-}
-
-impl Drop for ResponseRest {
-    fn drop(&mut self) {
-        if !self.is_broken {
-            self.pool.ended(self.index, self.admission, Ok(self.status));
-        }
     }
 }
 
@@ -285,8 +278,8 @@ impl Pool {
         match exchange {
             Ok((status, first, response)) => {
                 let rest = response.map(|response| {
-                    let (pool, length, is_broken) = (self.clone(), first.len(), false);
-                    ResponseRest { response, length, is_broken, pool, index, admission, status }
+                    let (pool, length) = (self.clone(), first.len());
+                    ResponseRest { response, length, pool, index, admission, status }
                 });
                 if rest.is_none() {
                     self.ended(index, admission, Ok(status));
@@ -500,10 +493,9 @@ mod tests {
         let mut rest = rest_of_a_response(&pool).await;
         rest.length = MAX_RESPONSE;
         assert!(rest.chunk().await.unwrap().is_err());
-        drop(rest);
         assert_eq!(counts(&pool), (0, 1));
         drop(rest_of_a_response(&pool).await);
-        assert_eq!(counts(&pool), (1, 1));
+        assert_eq!(counts(&pool), (0, 1));
     }
 
     #[test]
