@@ -118,6 +118,13 @@ async fn a_node_with_faults_is_followed_over_a_socket() {
     assert!(events.count("skipped") > 0, "no height was skipped");
 }
 
+/// Waits until a block at this height or above is final
+async fn until_final(server: &FeedServer, height: u64) {
+    while server.feed().last(true) < Some(height) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn error_of(server: &FeedServer) -> FollowError {
     let mut follower =
         Follower::new(vec![Arc::new(node(server))], Start::LastFinal, None, Settings::default());
@@ -132,10 +139,7 @@ async fn a_node_that_is_not_set_up_is_explained() {
     let unsupported = Faults { is_unsupported: true, ..Faults::default() };
     for (faults, setting) in [(disabled, "enable_indexer_rpc"), (unsupported, "save_tx_outcomes")] {
         let server = server(&expected, faults);
-        // Until the chain has a final block.
-        while server.feed().last(true).is_none() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until_final(&server, expected.first).await;
         let error = error_of(&server).await;
         assert_eq!(error.kind, FollowErrorKind::Unsupported, "{error}");
         assert!(error.detail.contains(setting), "{error}");
@@ -149,9 +153,7 @@ async fn a_height_below_the_first_block_of_a_node_is_refused() {
     let messages = expected.messages.clone().into_iter();
     let chain = FeedChain::new(messages, expected.first, 20);
     let server = FeedServer::start(Feed::new(chain, Faults::default())).unwrap();
-    while server.feed().last(true).is_none_or(|last| last < expected.first + 40) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_final(&server, expected.first + 40).await;
     let start = Start::Height(expected.first);
     let mut follower =
         Follower::new(vec![Arc::new(node(&server))], start, None, Settings::default());
@@ -168,9 +170,7 @@ async fn a_node_whose_settings_were_changed_begins_with_its_first_whole_block() 
     let mut heights = expected.messages.iter().map(|message| message.height);
     let first = heights.find(|height| *height >= first_saved).unwrap();
     let server = server(&expected, Faults { first_saved, ..Faults::default() });
-    while server.feed().last(true).is_none_or(|last| last < expected.first + 110) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_final(&server, expected.first + 110).await;
     let margin = Settings::default().with_start_margin(100);
     let follower =
         |start| Follower::new(vec![Arc::new(node(&server))], start, None, margin.clone());
