@@ -148,15 +148,15 @@ impl Follower {
     pub(super) fn handle_low_anchor(&mut self, flight: &InFlight, error: SourceError, now: u64) {
         let is_given_up = self.settings.skip > self.known_head().map(|head| head.height);
         let feed = &mut self.feeds[flight.feed];
-        if matches!(feed.identity, Identity::AfterHead(_)) && is_given_up {
-            // The blocks that would show it are those that are given up.
-            feed.believe();
-        } else if matches!(feed.identity, Identity::AfterHead(_)) {
-            feed.identity = Identity::Unknown;
-            self.fail(flight.feed, error, flight.sent_at, now);
-        } else {
+        if !matches!(feed.identity, Identity::AfterHead(_)) {
             feed.identity = Identity::AfterHead(0);
             self.observe_failed(error, 0, flight.feed);
+        } else if is_given_up {
+            // The blocks that would show it are those that are given up.
+            feed.believe();
+        } else {
+            feed.identity = Identity::Unknown;
+            self.fail(flight.feed, error, flight.sent_at, now);
         }
     }
 
